@@ -341,6 +341,7 @@ type ComplexityRoot struct {
 		LogOutEverywhere func(childComplexity int) int
 		MarkRead         func(childComplexity int, input MarkReadInput) int
 		Read             func(childComplexity int, input ReadInput) int
+		RecordActions    func(childComplexity int, input RecordActionsInput) int
 		RefreshToken     func(childComplexity int) int
 		Register         func(childComplexity int, input RegisterInput) int
 		SendMessage      func(childComplexity int, input SendMessageInput) int
@@ -405,6 +406,12 @@ type ComplexityRoot struct {
 		Changed     func(childComplexity int) int
 		Durability  func(childComplexity int) int
 		Interactive func(childComplexity int) int
+	}
+
+	RecordActionsPayload struct {
+		Changed    func(childComplexity int) int
+		Durability func(childComplexity int) int
+		Recorded   func(childComplexity int) int
 	}
 
 	SendMessagePayload struct {
@@ -577,6 +584,7 @@ type MutationResolver interface {
 	DeleteRead(ctx context.Context, input DeleteReadInput) (*DeleteReadPayload, error)
 	ClearReads(ctx context.Context, input ClearReadsInput) (*ClearReadsPayload, error)
 	DeclareSubjects(ctx context.Context, input DeclareSubjectsInput) (*DeclareSubjectsPayload, error)
+	RecordActions(ctx context.Context, input RecordActionsInput) (*RecordActionsPayload, error)
 }
 type QueryResolver interface {
 	Interactive(ctx context.Context, biz string, bizID string) (*storage.Interactive, error)
@@ -1766,6 +1774,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Read(childComplexity, args["input"].(ReadInput)), true
+	case "Mutation.recordActions":
+		if e.ComplexityRoot.Mutation.RecordActions == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_recordActions_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RecordActions(childComplexity, args["input"].(RecordActionsInput)), true
 	case "Mutation.refreshToken":
 		if e.ComplexityRoot.Mutation.RefreshToken == nil {
 			break
@@ -2132,6 +2151,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ReadPayload.Interactive(childComplexity), true
+
+	case "RecordActionsPayload.changed":
+		if e.ComplexityRoot.RecordActionsPayload.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RecordActionsPayload.Changed(childComplexity), true
+	case "RecordActionsPayload.durability":
+		if e.ComplexityRoot.RecordActionsPayload.Durability == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RecordActionsPayload.Durability(childComplexity), true
+	case "RecordActionsPayload.recorded":
+		if e.ComplexityRoot.RecordActionsPayload.Recorded == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RecordActionsPayload.Recorded(childComplexity), true
 
 	case "SendMessagePayload.message":
 		if e.ComplexityRoot.SendMessagePayload.Message == nil {
@@ -2552,6 +2590,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
+		ec.unmarshalInputActionInput,
 		ec.unmarshalInputAddCommentInput,
 		ec.unmarshalInputChangePasswordInput,
 		ec.unmarshalInputClearReadsInput,
@@ -2569,6 +2608,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputLogInInput,
 		ec.unmarshalInputMarkReadInput,
 		ec.unmarshalInputReadInput,
+		ec.unmarshalInputRecordActionsInput,
 		ec.unmarshalInputRegisterInput,
 		ec.unmarshalInputSendMessageInput,
 		ec.unmarshalInputSubjectDeclaration,
@@ -3542,6 +3582,17 @@ type Mutation {
     "The subjects and their authors."
     input: DeclareSubjectsInput!
   ): DeclareSubjectsPayload!
+  """
+  Records actions of many users on behalf of them, with the times at which they were made. For back ends: requires a token with the scope ` + "`" + `actions:write` + "`" + `; UNAUTHENTICATED for others. Either all actions are recorded or none: an error names the entry and the field that it is about.
+
+  The time of an action decides as if it had been made then: on each state, the latest action wins, whichever arrives first, and reads add up. Actions on deleted subjects set nothing.
+
+  A ` + "`" + `requestId` + "`" + ` takes effect once: repeating the request changes nothing and returns the first result. It costs one transaction. While the database is unavailable or busy, the actions are queued.
+  """
+  recordActions(
+    "The actions."
+    input: RecordActionsInput!
+  ): RecordActionsPayload!
 }
 
 """
@@ -3785,6 +3836,52 @@ input SubjectDeclaration {
   at: Time
 }
 
+"Actions of many users."
+input RecordActionsInput {
+  "Makes the request safe to repeat for a week: 1 to 64 printable ASCII characters, which the sender uses for no other actions. Within a day, other actions under the same ` + "`" + `requestId` + "`" + ` are BAD_USER_INPUT."
+  requestId: String!
+  "1 to 1,000 actions of users of the token's tenant."
+  actions: [ActionInput!]!
+}
+
+"An action of a user."
+input ActionInput {
+  "What the user did."
+  action: ActionKind!
+  "The ` + "`" + `userId` + "`" + ` of the user. Null if anonymous; anonymous users only read."
+  userId: ID
+  "The kind of content."
+  biz: String!
+  "The content's id in your own system."
+  bizId: ID!
+  "When the user did it: after 1970 and not in the future. Of actions on one state at the same time, the last in the list wins."
+  at: Time!
+  "The ` + "`" + `id` + "`" + ` of one of the user's folders, for COLLECT only. If omitted, the user's default folder. NOT_FOUND if the user has no such folder."
+  folderId: ID
+}
+
+"What a user does with a subject. The mutation of the same name describes each."
+enum ActionKind {
+  "Reads the subject once."
+  READ
+  "Likes it, which replaces a dislike."
+  LIKE
+  "Removes a like, and no dislike."
+  UNLIKE
+  "Dislikes it, which replaces a like."
+  DISLIKE
+  "Removes a dislike, and no like."
+  UNDISLIKE
+  "Collects it into a folder, or moves it there."
+  COLLECT
+  "Removes it from its folder."
+  UNCOLLECT
+  "Follows it. Users cannot follow themselves."
+  FOLLOW
+  "No longer follows it."
+  UNFOLLOW
+}
+
 "A new comment."
 input AddCommentInput {
   "The kind of content. Not ` + "`" + `comment` + "`" + `: reply to the comment instead."
@@ -3837,6 +3934,16 @@ type DeclareSubjectsPayload {
   durability: Durability!
   "The subjects afterwards, in the order of the input."
   interactives: [Interactive!]!
+}
+
+"The result of recording actions."
+type RecordActionsPayload {
+  "The number of actions."
+  recorded: Int!
+  "The number of states that changed, plus the number of reads; what is missing to ` + "`" + `recorded` + "`" + ` was superseded, or as it already was. Null if it is not known because the actions were queued."
+  changed: Int
+  "Where the actions are stored."
+  durability: Durability!
 }
 
 "A comment that was added."
@@ -4646,6 +4753,18 @@ func (ec *executionContext) childFields_ReadPayload(ctx context.Context, field g
 	return nil, fmt.Errorf("no field named %q was found under type ReadPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_RecordActionsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "recorded":
+		return ec.fieldContext_RecordActionsPayload_recorded(ctx, field)
+	case "changed":
+		return ec.fieldContext_RecordActionsPayload_changed(ctx, field)
+	case "durability":
+		return ec.fieldContext_RecordActionsPayload_durability(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RecordActionsPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_SendMessagePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "message":
@@ -5322,6 +5441,20 @@ func (ec *executionContext) field_Mutation_read_args(ctx context.Context, rawArg
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (ReadInput, error) {
 			return ec.unmarshalNReadInput2ovationᚋgraphᚐReadInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_recordActions_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (RecordActionsInput, error) {
+			return ec.unmarshalNRecordActionsInput2ovationᚋgraphᚐRecordActionsInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -11201,6 +11334,50 @@ func (ec *executionContext) fieldContext_Mutation_declareSubjects(ctx context.Co
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_recordActions(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_recordActions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RecordActions(ctx, fc.Args["input"].(RecordActionsInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *RecordActionsPayload) graphql.Marshaler {
+			return ec.marshalNRecordActionsPayload2ᚖovationᚋgraphᚐRecordActionsPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_recordActions(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RecordActionsPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_recordActions_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _PageInfo_hasNextPage(ctx context.Context, field graphql.CollectedField, obj *PageInfo) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -12372,6 +12549,75 @@ func (ec *executionContext) fieldContext_ReadPayload_interactive(_ context.Conte
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _RecordActionsPayload_recorded(ctx context.Context, field graphql.CollectedField, obj *RecordActionsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RecordActionsPayload_recorded(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Recorded, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RecordActionsPayload_recorded(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RecordActionsPayload", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _RecordActionsPayload_changed(ctx context.Context, field graphql.CollectedField, obj *RecordActionsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RecordActionsPayload_changed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Changed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RecordActionsPayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RecordActionsPayload", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _RecordActionsPayload_durability(ctx context.Context, field graphql.CollectedField, obj *RecordActionsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RecordActionsPayload_durability(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Durability, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Durability) graphql.Marshaler {
+			return ec.marshalNDurability2ovationᚋstorageᚐDurability(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RecordActionsPayload_durability(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RecordActionsPayload", field, false, false, errors.New("field of type Durability does not have child fields"))
 }
 
 func (ec *executionContext) _SendMessagePayload_message(ctx context.Context, field graphql.CollectedField, obj *SendMessagePayload) (ret graphql.Marshaler) {
@@ -15126,6 +15372,71 @@ func (ec *executionContext) fieldContext___Type_isOneOf(_ context.Context, field
 
 // region    **************************** input.gotpl *****************************
 
+func (ec *executionContext) unmarshalInputActionInput(ctx context.Context, obj any) (ActionInput, error) {
+	var it ActionInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"action", "userId", "biz", "bizId", "at", "folderId"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "action":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("action"))
+			data, err := ec.unmarshalNActionKind2ovationᚋgraphᚐActionKind(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Action = data
+		case "userId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("userId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UserID = data
+		case "biz":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("biz"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Biz = data
+		case "bizId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bizId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BizID = data
+		case "at":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("at"))
+			data, err := ec.unmarshalNTime2timeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.At = data
+		case "folderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("folderId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.FolderID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputAddCommentInput(ctx context.Context, obj any) (AddCommentInput, error) {
 	var it AddCommentInput
 	if obj == nil {
@@ -15764,6 +16075,43 @@ func (ec *executionContext) unmarshalInputReadInput(ctx context.Context, obj any
 				return it, err
 			}
 			it.BizID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRecordActionsInput(ctx context.Context, obj any) (RecordActionsInput, error) {
+	var it RecordActionsInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"requestId", "actions"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "requestId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("requestId"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RequestID = data
+		case "actions":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("actions"))
+			data, err := ec.unmarshalNActionInput2ᚕᚖovationᚋgraphᚐActionInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Actions = data
 		}
 	}
 	return it, nil
@@ -19205,6 +19553,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "recordActions":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_recordActions(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -19896,6 +20251,54 @@ func (ec *executionContext) _ReadPayload(ctx context.Context, sel ast.SelectionS
 			}
 		case "interactive":
 			out.Values[i] = ec._ReadPayload_interactive(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var recordActionsPayloadImplementors = []string{"RecordActionsPayload"}
+
+func (ec *executionContext) _RecordActionsPayload(ctx context.Context, sel ast.SelectionSet, obj *RecordActionsPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, recordActionsPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RecordActionsPayload")
+		case "recorded":
+			out.Values[i] = ec._RecordActionsPayload_recorded(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "changed":
+			out.Values[i] = ec._RecordActionsPayload_changed(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "durability":
+			out.Values[i] = ec._RecordActionsPayload_durability(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -21492,6 +21895,35 @@ func (ec *executionContext) ___Type(ctx context.Context, sel ast.SelectionSet, o
 
 // region    ***************************** type.gotpl *****************************
 
+func (ec *executionContext) unmarshalNActionInput2ᚕᚖovationᚋgraphᚐActionInputᚄ(ctx context.Context, v any) ([]*ActionInput, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ActionInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNActionInput2ᚖovationᚋgraphᚐActionInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalNActionInput2ᚖovationᚋgraphᚐActionInput(ctx context.Context, v any) (*ActionInput, error) {
+	res, err := ec.unmarshalInputActionInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNActionKind2ovationᚋgraphᚐActionKind(ctx context.Context, v any) (ActionKind, error) {
+	var res ActionKind
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNActionKind2ovationᚋgraphᚐActionKind(ctx context.Context, sel ast.SelectionSet, v ActionKind) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) unmarshalNAddCommentInput2ovationᚋgraphᚐAddCommentInput(ctx context.Context, v any) (AddCommentInput, error) {
 	res, err := ec.unmarshalInputAddCommentInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -22066,6 +22498,22 @@ func (ec *executionContext) marshalNID2ᚕstringᚄ(ctx context.Context, sel ast
 	return ret
 }
 
+func (ec *executionContext) unmarshalNInt2int(ctx context.Context, v any) (int, error) {
+	res, err := graphql.UnmarshalInt(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNInt2int(ctx context.Context, sel ast.SelectionSet, v int) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalInt(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
 func (ec *executionContext) unmarshalNInt642int64(ctx context.Context, v any) (int64, error) {
 	res, err := graphql.UnmarshalInt64(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -22378,6 +22826,21 @@ func (ec *executionContext) marshalNReadPayload2ᚖovationᚋgraphᚐReadPayload
 		return graphql.Null
 	}
 	return ec._ReadPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRecordActionsInput2ovationᚋgraphᚐRecordActionsInput(ctx context.Context, v any) (RecordActionsInput, error) {
+	res, err := ec.unmarshalInputRecordActionsInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRecordActionsPayload2ᚖovationᚋgraphᚐRecordActionsPayload(ctx context.Context, sel ast.SelectionSet, v *RecordActionsPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RecordActionsPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNRegisterInput2ovationᚋgraphᚐRegisterInput(ctx context.Context, v any) (RegisterInput, error) {

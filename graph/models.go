@@ -11,6 +11,22 @@ import (
 	"time"
 )
 
+// An action of a user.
+type ActionInput struct {
+	// What the user did.
+	Action ActionKind `json:"action"`
+	// The `userId` of the user. Null if anonymous; anonymous users only read.
+	UserID *string `json:"userId,omitempty"`
+	// The kind of content.
+	Biz string `json:"biz"`
+	// The content's id in your own system.
+	BizID string `json:"bizId"`
+	// When the user did it: after 1970 and not in the future. Of actions on one state at the same time, the last in the list wins.
+	At time.Time `json:"at"`
+	// The `id` of one of the user's folders, for COLLECT only. If omitted, the user's default folder. NOT_FOUND if the user has no such folder.
+	FolderID *string `json:"folderId,omitempty"`
+}
+
 // A new comment.
 type AddCommentInput struct {
 	// The kind of content. Not `comment`: reply to the comment instead.
@@ -479,6 +495,24 @@ type ReadPayload struct {
 	Interactive storage.Interactive `json:"interactive"`
 }
 
+// Actions of many users.
+type RecordActionsInput struct {
+	// Makes the request safe to repeat for a week: 1 to 64 printable ASCII characters, which the sender uses for no other actions. Within a day, other actions under the same `requestId` are BAD_USER_INPUT.
+	RequestID string `json:"requestId"`
+	// 1 to 1,000 actions of users of the token's tenant.
+	Actions []*ActionInput `json:"actions"`
+}
+
+// The result of recording actions.
+type RecordActionsPayload struct {
+	// The number of actions.
+	Recorded int `json:"recorded"`
+	// The number of states that changed, plus the number of reads; what is missing to `recorded` was superseded, or as it already was. Null if it is not known because the actions were queued.
+	Changed *int `json:"changed,omitempty"`
+	// Where the actions are stored.
+	Durability storage.Durability `json:"durability"`
+}
+
 // An account to create.
 type RegisterInput struct {
 	// 1 to 32 characters on one line. No other account has the same name, regardless of case, width, compatibility forms (RFC 8266) and invisible code points. An error names a code point that is not allowed.
@@ -667,6 +701,85 @@ type VideoEdge struct {
 type Service struct {
 	// The schema of this subgraph, with the directives of Apollo Federation.
 	Sdl string `json:"sdl"`
+}
+
+// What a user does with a subject. The mutation of the same name describes each.
+type ActionKind string
+
+const (
+	// Reads the subject once.
+	ActionKindRead ActionKind = "READ"
+	// Likes it, which replaces a dislike.
+	ActionKindLike ActionKind = "LIKE"
+	// Removes a like, and no dislike.
+	ActionKindUnlike ActionKind = "UNLIKE"
+	// Dislikes it, which replaces a like.
+	ActionKindDislike ActionKind = "DISLIKE"
+	// Removes a dislike, and no like.
+	ActionKindUndislike ActionKind = "UNDISLIKE"
+	// Collects it into a folder, or moves it there.
+	ActionKindCollect ActionKind = "COLLECT"
+	// Removes it from its folder.
+	ActionKindUncollect ActionKind = "UNCOLLECT"
+	// Follows it. Users cannot follow themselves.
+	ActionKindFollow ActionKind = "FOLLOW"
+	// No longer follows it.
+	ActionKindUnfollow ActionKind = "UNFOLLOW"
+)
+
+var AllActionKind = []ActionKind{
+	ActionKindRead,
+	ActionKindLike,
+	ActionKindUnlike,
+	ActionKindDislike,
+	ActionKindUndislike,
+	ActionKindCollect,
+	ActionKindUncollect,
+	ActionKindFollow,
+	ActionKindUnfollow,
+}
+
+func (e ActionKind) IsValid() bool {
+	switch e {
+	case ActionKindRead, ActionKindLike, ActionKindUnlike, ActionKindDislike, ActionKindUndislike, ActionKindCollect, ActionKindUncollect, ActionKindFollow, ActionKindUnfollow:
+		return true
+	}
+	return false
+}
+
+func (e ActionKind) String() string {
+	return string(e)
+}
+
+func (e *ActionKind) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ActionKind(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ActionKind", str)
+	}
+	return nil
+}
+
+func (e ActionKind) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *ActionKind) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e ActionKind) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
 }
 
 // How a comment changed.

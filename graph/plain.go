@@ -302,6 +302,9 @@ var PlainSchema = plain.Schema{
 		"durability":  2,
 		"interactive": 3,
 	},
+	"RecordActionsPayload": {
+		"durability": 3,
+	},
 	"SendMessagePayload": {
 		"message": 1,
 	},
@@ -771,6 +774,14 @@ func PlainType(value any) string {
 	case []*ReadPayload:
 		if v != nil {
 			return "ReadPayload"
+		}
+	case *RecordActionsPayload:
+		if v != nil {
+			return "RecordActionsPayload"
+		}
+	case []*RecordActionsPayload:
+		if v != nil {
+			return "RecordActionsPayload"
 		}
 	case *SendMessagePayload:
 		if v != nil {
@@ -1539,6 +1550,19 @@ func (w *PlainWriter) Write(fields []plain.Field, value any) {
 				w.Null(true)
 			} else {
 				w.writeReadPayload(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *RecordActionsPayload:
+		w.writeRecordActionsPayload(fields, v)
+	case []*RecordActionsPayload:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeRecordActionsPayload(fields, entry)
 			}
 		}
 		w.CloseList()
@@ -3014,6 +3038,23 @@ func (w *PlainWriter) writeReadPayload(fields []plain.Field, obj *ReadPayload) {
 			w.String(marshalNDurability2ovationᚋstorageᚐDurability[obj.Durability])
 		case 3: // interactive
 			w.writeInteractive(field.Fields, &obj.Interactive)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeRecordActionsPayload(fields []plain.Field, obj *RecordActionsPayload) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("RecordActionsPayload")
+		case 3: // durability
+			w.String(marshalNDurability2ovationᚋstorageᚐDurability[obj.Durability])
 		default:
 			w.Fail()
 		}

@@ -20,7 +20,7 @@ import (
 const clockSkew = time.Minute
 
 func (r mutationResolver) DeclareSubjects(ctx context.Context, in graph.DeclareSubjectsInput) (*graph.DeclareSubjectsPayload, error) {
-	if err := mayDeclare(ctx); err != nil {
+	if _, err := mayWrite(ctx, viewer.WriteSubjects); err != nil {
 		return nil, err
 	}
 	if len(in.Subjects) > maxSubjects {

@@ -36,7 +36,8 @@
 //     has ended leaves nothing behind: TestSubscriptionThatEndsLeavesNothing.
 //   - I8 Walls: no user sees another tenant's data or another user's private
 //     folders, reads and dislikes: TestWalls…, one for each type. Declaring authors
-//     requires a scope: TestOnlyTheScopeDeclares.
+//     requires a scope: TestOnlyTheScopeDeclares. So does recording actions of others:
+//     TestOnlyTheScopeRecordsActions.
 //   - A stream of comments misses nothing, however slow or interrupted it is:
 //     TestCommentsChangedMissesNothing, TestCommentsChangedCatchesUp. The same holds for
 //     messages: TestMessagesMissNothing, TestMessagesCatchUp.

@@ -16,7 +16,6 @@ import (
 	"ovation/outage"
 	"ovation/resolvers/codes"
 	"ovation/resolvers/rate"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 	"ovation/worker"
 )
@@ -42,9 +41,8 @@ var errUnauthenticated = &problem{
 	"this needs a signed-in user: send a token as `Authorization: Bearer …`",
 }
 
-var errNoScope = &problem{
-	codes.Unauthenticated,
-	"this needs a token whose scope holds " + viewer.WriteSubjects,
+func errNoScope(scope string) error {
+	return &problem{codes.Unauthenticated, "this needs a token whose scope holds " + scope}
 }
 
 // nameTaken returns the error for a folder name that the owner already uses. Names are

@@ -15,6 +15,7 @@ import (
 
 	"ovation/accounts"
 	"ovation/outage"
+	"ovation/resolvers/viewer"
 	"ovation/storage"
 	"ovation/worker"
 )
@@ -28,7 +29,7 @@ func TestErrorsBecomeCodes(t *testing.T) {
 		code, message string
 	}{
 		{errUnauthenticated, "UNAUTHENTICATED", "this needs a signed-in user: send a token as `Authorization: Bearer …`"},
-		{errNoScope, "UNAUTHENTICATED", "this needs a token whose scope holds subjects:write"},
+		{errNoScope(viewer.WriteSubjects), "UNAUTHENTICATED", "this needs a token whose scope holds subjects:write"},
 		{notFound("input.id"), "NOT_FOUND", "input.id was not found, or is not visible to you"},
 		{badInput("first is %d", 0), "BAD_USER_INPUT", "first is 0"},
 		{storage.ErrNotFound, "NOT_FOUND", "this was not found, or is not visible to you"},

@@ -117,6 +117,8 @@ var fieldTable = map[string]fieldSpec{
 
 	"User.profile": {FieldInfo: plan.FieldInfo{Loads: true, Weight: 4}, prefetch: (*prefetch).profile}, // about 1,200 bytes with all its texts
 
+	"Mutation.recordActions": {FieldInfo: plan.FieldInfo{EntryPrice: rate.PerBatchedAction}},
+
 	"Mutation.clearReads":     {FieldInfo: plan.FieldInfo{Price: clearPrice}},
 	"Mutation.deleteRead":     {FieldInfo: plan.FieldInfo{Price: deleteReadPrice}},
 	"Mutation.register":       {FieldInfo: plan.FieldInfo{Price: rate.PerHash + rate.PerAction}},

@@ -137,8 +137,9 @@ func start(t *testing.T, options ...option) *service {
 	comments := worker.NewComments(told, worker.CommentsOptions{Changed: news.Changed, Logger: logger})
 	messages := worker.NewMessages(told, worker.MessagesOptions{Changed: mail.Changed, Logger: logger})
 	authors := worker.NewAuthors(told, logger)
+	batches := worker.NewActionBatches(told, mirror, worker.ActionBatchesOptions{Logger: logger})
 	cfg := resolvers.Config{
-		Comments: comments, CommentHub: news, Authors: authors, CachedAuthors: set.cachedAuthors, Now: time.Now,
+		Batches: batches, Comments: comments, CommentHub: news, Authors: authors, CachedAuthors: set.cachedAuthors, Now: time.Now,
 		Accounts: own, KeySet: keySet,
 		Messages: messages, MessageHub: mail,
 		Store: told, Recorder: recorder, Folders: worker.NewFolders(told, time.Now), Histories: worker.NewHistories(told, time.Now), Live: hub,
@@ -161,6 +162,7 @@ func start(t *testing.T, options ...option) *service {
 		must(t, comments.Close(context.Background()))
 		must(t, messages.Close(context.Background()))
 		must(t, authors.Close(context.Background()))
+		must(t, batches.Close(context.Background()))
 		stop()
 		must(t, <-worked)
 		hub.Close()

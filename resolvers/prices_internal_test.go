@@ -55,8 +55,8 @@ func TestTheTableOfPricesHasTheirValues(t *testing.T) {
 		fmt.Sprintf("| every request, every operation on a WebSocket, every handshake | %d |", rate.PerRequest),
 		fmt.Sprintf("| each page of a list | %d more |", rate.PerList),
 		fmt.Sprintf(
-			"| each root field of a mutation | %d more; `read` %d, `deleteRead` %s, `clearReads` %s |",
-			rate.PerAction, rate.PerRead, thousands(deleteReadPrice), thousands(clearPrice),
+			"| each root field of a mutation | %d more; `read` %d, `deleteRead` %s, `clearReads` %s; `recordActions` %d more for each action |",
+			rate.PerAction, rate.PerRead, thousands(deleteReadPrice), thousands(clearPrice), rate.PerBatchedAction,
 		),
 		fmt.Sprintf("| each password to hash | %s more;", thousands(rate.PerHash)),
 		fmt.Sprintf("| a file below `/media/` | %d more, and 1 for each %d KiB of it", rate.PerDownload, rate.DownloadBytesPerUnit>>10),

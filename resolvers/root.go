@@ -42,6 +42,11 @@ type Authors interface {
 	Declare(ctx context.Context, declared []storage.Action) ([]storage.SubjectCounts, error)
 }
 
+// ActionBatches records actions on behalf of users. *worker.ActionBatches implements it.
+type ActionBatches interface {
+	Record(ctx context.Context, batch storage.ActionBatch) (worker.RecordedBatch, error)
+}
+
 // Messages sends messages and marks them as read. *worker.Messages implements it.
 type Messages interface {
 	Send(ctx context.Context, message storage.NewDirectMessage) (*storage.DirectMessage, error)
@@ -56,6 +61,7 @@ type Root struct {
 	histories  Histories
 	comments   Comments
 	authors    Authors
+	batches    ActionBatches
 	accounts   *accounts.Service // nil if disabled
 	messages   Messages
 	videos     Videos // nil if disabled

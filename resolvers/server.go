@@ -33,8 +33,8 @@ const (
 	readyTimeout = 2 * time.Second
 )
 
-// Config configures a handler. Store, Recorder, Folders, Histories, Comments, Authors, Messages
-// and Auth are required; the zero value of the other fields is a good choice.
+// Config configures a handler. Store, Recorder, Folders, Histories, Comments, Authors, Batches,
+// Messages and Auth are required; the zero value of the other fields is a good choice.
 type Config struct {
 	Store     storage.Store
 	Recorder  Recorder
@@ -42,6 +42,7 @@ type Config struct {
 	Histories Histories
 	Comments  Comments
 	Authors   Authors
+	Batches   ActionBatches
 	Messages  Messages
 	Auth      *viewer.Authenticator
 	// CachedAuthors returns the ids of the recent authors of subjects, with "" for
@@ -243,7 +244,7 @@ func service(root *Root, cfg Config) http.Handler {
 
 func newRoot(cfg Config, c *cursors) *Root {
 	return &Root{
-		store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, histories: cfg.Histories, comments: cfg.Comments, authors: cfg.Authors, cachedAuthors: cfg.CachedAuthors, messages: cfg.Messages, accounts: cfg.Accounts, videos: cfg.Videos,
+		store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, histories: cfg.Histories, comments: cfg.Comments, authors: cfg.Authors, batches: cfg.Batches, cachedAuthors: cfg.CachedAuthors, messages: cfg.Messages, accounts: cfg.Accounts, videos: cfg.Videos,
 		live: cfg.Live, commentHub: cfg.CommentHub, messageHub: cfg.MessageHub, limiter: cfg.Limiter, cursors: c, now: cfg.Now,
 		room:       newRoom(maxWatchedSubjects, maxDocuments, cfg.Streams.AnonymousPercent()),
 		plain:      graph.PlainSchema,

@@ -24,7 +24,8 @@ import (
 //     moderators may edit it; they and the author of its subject may delete it.
 //   - Authors, works and totals are public, but of the collections only those in public
 //     folders. Users whose token has the scope
-//     viewer.WriteSubjects may declare authors.
+//     viewer.WriteSubjects may declare authors. Users whose token has the scope
+//     viewer.WriteActions may record actions of any user of their tenant.
 //   - Videos are public. A video's author and moderators may delete it.
 //   - Profiles are public. A user may change only their own profile.
 //   - A message is visible to its sender and receiver, and a conversation to its owner.
@@ -64,8 +65,13 @@ func ownFolderKey(ctx context.Context, argument, id string) (storage.FolderKey, 
 	if err != nil {
 		return storage.FolderKey{}, err
 	}
+	return folderKeyOf(me, argument, id)
+}
+
+// folderKeyOf returns the key of one of a user's folders, whether or not the folder exists.
+func folderKeyOf(owner storage.User, argument, id string) (storage.FolderKey, error) {
 	ref, err := storage.ParseNodeID(id)
-	if err != nil || ref.Type != storage.NodeFolder || ref.User != me {
+	if err != nil || ref.Type != storage.NodeFolder || ref.User != owner {
 		return storage.FolderKey{}, notFound(argument)
 	}
 	return ref.FolderKey(), nil
@@ -221,14 +227,15 @@ func ownsSubject(ctx context.Context, change storage.CommentChange) (bool, error
 	return err == nil && subject.AuthorID != "" && subject.AuthorID == change.By.UserID, err
 }
 
-// mayDeclare returns an error unless the viewer's token has the scope to declare
-// authors.
-func mayDeclare(ctx context.Context) error {
-	_, err := authenticated(ctx)
-	if err == nil && !viewer.HasScope(ctx, viewer.WriteSubjects) {
-		err = errNoScope
+// mayWrite returns the viewer, or an error unless the viewer's token has the given scope:
+// viewer.WriteSubjects to declare authors, or viewer.WriteActions to record the actions of
+// other users of the tenant.
+func mayWrite(ctx context.Context, scope string) (storage.User, error) {
+	me, err := authenticated(ctx)
+	if err == nil && !viewer.HasScope(ctx, scope) {
+		err = errNoScope(scope)
 	}
-	return err
+	return me, err
 }
 
 // commentKey returns the key of a comment of the viewer's tenant, whether or not the

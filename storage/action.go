@@ -186,6 +186,10 @@ type Message struct {
 	// RefuseDeleted makes Persist return a *DeletedError, and persist nothing, if an
 	// action declares an author of a deleted subject. Such messages are never queued.
 	RefuseDeleted bool
+	// Request, if set, is recorded with the message, and Outcome.Changed is set. The
+	// message must be the only one in its call of Persist. Such messages are queued without
+	// their Request.
+	Request ActionRequest
 }
 
 // Barrier is a marker in one partition of a queue. Once it is persisted, every message
@@ -242,6 +246,11 @@ func (m Message) Validate() error {
 			return &InvalidError{Field: "cover", Reason: "must be the only thing in its message"}
 		}
 		if err := m.Cover.Validate(); err != nil {
+			return err
+		}
+	}
+	if m.Request != (ActionRequest{}) {
+		if err := m.Request.Validate(); err != nil {
 			return err
 		}
 	}

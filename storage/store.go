@@ -235,6 +235,10 @@ type Outcome struct {
 	Counts []SubjectCounts
 	// Skipped is the number of messages that had been persisted before.
 	Skipped int
+	// Changed is what the message with a Request has changed: the number of states that
+	// have another value, plus the number of its reads. If its actions were persisted
+	// before, Changed is the earlier result, or UnknownChanges.
+	Changed int64
 	// Expired holds the ids of messages that were not persisted because they are too old.
 	// A message expires if it was published more than MaxMessageAge ago, by the store's
 	// clock, is not in the inbox and contains actions that add up. It may have been
@@ -248,6 +252,10 @@ type Outcome struct {
 	// passed to the Mark, At is zero.
 	At time.Time
 }
+
+// UnknownChanges is the value of Outcome.Changed if the message was persisted before
+// without its Request, by way of a queue, or longer ago than RequestAge.
+const UnknownChanges = -1
 
 // Mark is called within a transaction, when all rows are written and locked, just before
 // the transaction commits. An error rolls the transaction back. It may be called again
@@ -274,8 +282,9 @@ type Persister interface {
 	// whose time is ahead of the store's clock gets a current id.
 	//
 	// All actions and comments must be valid (Message.Validate). If one is not, the error
-	// is an *InvalidError and nothing is persisted. Message.RefuseDeleted adds another
-	// error. The function mark may be nil.
+	// is an *InvalidError and nothing is persisted. So it is if the id of a Request was used
+	// for another request within RequestAge. Message.RefuseDeleted adds another error. The
+	// function mark may be nil.
 	Persist(ctx context.Context, messages []Message, mark Mark) (Outcome, error)
 	// Seen reports for each message id whether that message was persisted.
 	Seen(ctx context.Context, ids []string) ([]bool, error)

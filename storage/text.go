@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -88,9 +89,20 @@ func ValidateRequestID(id string) error {
 
 // fingerprint returns a hash of the parts of a request.
 func fingerprint(parts ...string) string {
-	h := sha256.New()
+	var text []byte
 	for _, part := range parts {
-		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // never fails
+		text = appendPart(text, part)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	return digest(text)
+}
+
+// appendPart appends a part of a request, preceded by its length.
+func appendPart(to []byte, part string) []byte {
+	to = strconv.AppendInt(to, int64(len(part)), 10)
+	return append(append(to, ':'), part...)
+}
+
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
 }

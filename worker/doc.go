@@ -106,6 +106,12 @@
 // Concurrent edits and deletions of comments use at most two connections:
 // TestChangesOfCommentsUseFewConnections.
 //
+// Batches of actions (ActionBatches, docs/decisions/0029) go straight to the database, each
+// in a transaction of its own, and to the queue while that takes too long. A batch counts
+// once either way: TestBatchOfActionsIsRecordedOnce,
+// TestBatchOfActionsIsQueuedWhileTheDatabaseIsUnavailable,
+// TestBatchesOfActionsTakeTurns, TestBatchOfActionsIsUnavailable.
+//
 // Declarations of authors go straight to the database, too. A stalled declaration is
 // retried under the same message id: TestDeclarationsAreRetriedOnce. A hanging commit
 // does not block the caller, and does not block Close for longer than the context of

@@ -101,6 +101,13 @@ func (m *Metrics) action(kind storage.Kind, recorded Recorded, err error) {
 	m.recorded.WithLabelValues(kindName(kind), outcome).Inc()
 }
 
+// batch counts the actions of a batch, whose changes are known only in total.
+func (m *Metrics) batch(actions []storage.Action, err error) {
+	for i := range actions {
+		m.action(actions[i].Kind, Recorded{}, err)
+	}
+}
+
 func kindName(kind storage.Kind) string {
 	switch kind {
 	case storage.KindReaction:

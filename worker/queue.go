@@ -27,7 +27,7 @@ var (
 type Publisher interface {
 	// Partitions is the number of partitions, at least 1. It never changes. All actions
 	// on a subject belong to one partition, so that only one worker at a time changes
-	// the subject.
+	// the subject; a batch of actions is in the partition of its first subject.
 	Partitions() int
 	// Publish makes a message durable and returns where it is stored. After an error, the
 	// outcome is unknown: the message may still be persisted. Publishing a message with

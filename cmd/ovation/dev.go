@@ -90,8 +90,8 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 	}
 	cfg := resolvers.Config{
 		Store: behind.store, Recorder: behind.recorder, Folders: behind.folders, Histories: behind.histories, Comments: behind.comments, Messages: behind.messages,
-		Authors: behind.authors,
-		Live:    behind.live, CommentHub: behind.commentHub, MessageHub: behind.messageHub, Logger: log,
+		Authors: behind.authors, Batches: behind.batches,
+		Live: behind.live, CommentHub: behind.commentHub, MessageHub: behind.messageHub, Logger: log,
 		Ready: behind.ready, Registry: registry, Introspection: c.Introspection, AccessLog: c.AccessLog,
 	}
 	videos, err := c.startVideos(p.ctx, behind.store, log, registry)

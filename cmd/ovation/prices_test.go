@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,17 +22,21 @@ const maxPriceRatio = 4
 func TestFigurePricesFollowTheCost(t *testing.T) {
 	units, err := prices.Documented("../..")
 	must(t, err)
-	s := serveBinary(t, emptyData(t), "--rate-per-user=0", "--rate-per-address=0", "--messages-per-user=0", "--attempts-per-address=0", "--no-access-log")
-	tokens := make([]string, prices.Users)
+	data := emptyData(t)
+	s := serveBinary(t, data, "--rate-per-user=0", "--rate-per-address=0", "--messages-per-user=0", "--attempts-per-address=0", "--no-access-log")
+	tokens := make([]string, prices.Users+1) // the last is that of a back end
 	byName := map[string]prices.Operation{}
 	for _, of := range prices.Operations {
 		byName[of.Name] = of
 	}
-	for i := range tokens {
+	for i := range prices.Users {
 		var out struct{ Register struct{ Token string } }
 		must(t, s.post(requestOf(t, byName["`register`"].Query, map[string]any{"in": map[string]any{"name": fmt.Sprint("user ", i), "password": prices.Password}}), nil, &out))
 		tokens[i] = out.Register.Token
 	}
+	site := call(t, environment(), "token", "--user=site", "--scope=actions:write", "--data="+data)
+	site.want(t, 0)
+	tokens[prices.Users] = strings.TrimSpace(site.stdout)
 	const prepared = 2000
 	for _, name := range []string{"`like`", "`addComment`"} { // for the lists
 		s.perform(t, byName[name], tokens, 0, prepared)
@@ -83,6 +88,8 @@ func (s *server) perform(t *testing.T, of prices.Operation, tokens []string, fro
 					headers = dev(fmt.Sprint("user ", i%prices.Users))
 				case prices.Account:
 					headers = bearer(tokens[i%prices.Users])
+				case prices.BackEnd:
+					headers = bearer(tokens[prices.Users])
 				case prices.Anonymous:
 				}
 				if err := s.post(requestOf(t, of.Query, of.Variables(i)), headers, nil); err != nil {

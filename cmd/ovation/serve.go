@@ -99,8 +99,10 @@ func (c *serveCommand) Run(p *program) (err error) {
 	defer func() { err = errors.Join(err, drain(p.ctx, messages.Close)) }()
 	authors := worker.NewAuthors(store, log)
 	defer func() { err = errors.Join(err, drain(p.ctx, authors.Close)) }()
+	batches := worker.NewActionBatches(store, behind.mirrored, worker.ActionBatchesOptions{Queue: queue, Logger: log, Metrics: metrics})
+	defer func() { err = errors.Join(err, drain(p.ctx, batches.Close)) }()
 	cfg := resolvers.Config{
-		Store: store, Recorder: recorder, Comments: comments, Messages: messages, Authors: authors, CachedAuthors: behind.mirrored.CachedAuthors,
+		Store: store, Recorder: recorder, Comments: comments, Messages: messages, Authors: authors, Batches: batches, CachedAuthors: behind.mirrored.CachedAuthors,
 		Live: hub, CommentHub: commentHub.hub, MessageHub: messageHub.hub, Logger: log, Registry: registry, Introspection: c.Introspection, AccessLog: c.AccessLog,
 		Folders: worker.NewFolders(store, behind.mirrored.Now), Histories: worker.NewHistories(store, behind.mirrored.Now),
 		Now: behind.mirrored.Now, Documents: behind.mirrored,

@@ -19,7 +19,7 @@ type tokenCommand struct {
 	TTL       lifetime `default:"24h"                                                     help:"How long the token is valid, for example 30m." name:"ttl"                      variable:"OVATION_TOKEN_TTL"`
 	Issuer    string   `help:"Its iss claim; none if empty."                              variable:"OVATION_ISSUER"`
 	Audience  string   `help:"Its aud claim; none if empty."                              variable:"OVATION_AUDIENCE"`
-	Scope     string   `help:"Its scope claim: moderate, subjects:write, or both, separated by a space; none if empty." variable:"OVATION_TOKEN_SCOPE"`
+	Scope     string   `help:"Its scope claim: of moderate, subjects:write and actions:write those wanted, separated by a space; none if empty." variable:"OVATION_TOKEN_SCOPE"`
 	JWTSecret secret   `help:"Secret to sign with; if empty, the one in the data folder." name:"jwt-secret"                  variable:"OVATION_JWT_SECRET"`
 }
 
@@ -30,7 +30,7 @@ func (*tokenCommand) Help() string {
   curl http://127.0.0.1:8080/graphql -H 'Content-Type: application/json' \
     -H "Authorization: Bearer $(ovation token --user alice)" -d '{"query": "{ viewer { userId } }"}'
 
-With the scope moderate, a user can edit and delete the comments of others; with subjects:write a service declares the authors of subjects.
+With the scope moderate, a user can edit and delete the comments of others; with subjects:write a service declares the authors of subjects; with actions:write it records actions of users (recordActions).
 
 Tokens that are verified with a key set (--jwks) are issued by its owner, an identity provider, not by this command.`
 }

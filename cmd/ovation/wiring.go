@@ -26,6 +26,7 @@ type backends struct {
 	histories  *worker.Histories
 	comments   *worker.Comments
 	authors    *worker.Authors
+	batches    *worker.ActionBatches
 	messages   *worker.Messages
 	live       *live.Hub
 	commentHub *live.Hub
@@ -62,6 +63,7 @@ func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Re
 		histories:  worker.NewHistories(store, time.Now),
 		comments:   worker.NewComments(store, worker.CommentsOptions{Changed: commentHub.Changed, Logger: log, Metrics: metrics}),
 		authors:    worker.NewAuthors(store, log),
+		batches:    worker.NewActionBatches(store, mirror, worker.ActionBatchesOptions{Logger: log, Metrics: metrics}),
 		messages:   worker.NewMessages(store, worker.MessagesOptions{Changed: messageHub.Changed, Logger: log, Metrics: metrics}),
 		live:       hub,
 		commentHub: commentHub,
@@ -111,7 +113,7 @@ func (b *backends) ready(ctx context.Context) error {
 // writes, then stops the worker, and finally closes the hubs, the queue and the store.
 // Call stop when no request is in progress.
 func (b *backends) stop(ctx context.Context) error {
-	flushed := errors.Join(b.recorder.Close(ctx), b.comments.Close(ctx), b.messages.Close(ctx), b.authors.Close(ctx))
+	flushed := errors.Join(b.recorder.Close(ctx), b.comments.Close(ctx), b.messages.Close(ctx), b.authors.Close(ctx), b.batches.Close(ctx))
 	if flushed != nil {
 		flushed = fmt.Errorf("flush the accepted actions: %w", flushed)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -81,8 +82,11 @@ func (l *Limits) checkValue(typ *ast.Type, value any) *valueError {
 		return l.checkObject(definition, value)
 	case !isScalar(typ.NamedType, value):
 		want := "of type " + typ.NamedType
-		if typ.NamedType == "Int" {
+		switch typ.NamedType {
+		case "Int":
 			want += " (a whole number of 32 bits)"
+		case "Time":
+			want += " (RFC 3339, such as 2026-01-31T12:00:00Z)"
 		}
 		return mismatch(want, value)
 	}
@@ -161,8 +165,8 @@ func (l *Limits) checkRows(typ *ast.Type, value *rows.Rows) *valueError {
 }
 
 // isScalar reports whether a value from JSON is valid for a scalar type. For the custom
-// scalars of this schema it rejects only lists and objects, because these scalars
-// validate their values themselves.
+// scalars of this schema other than Time it rejects only lists and objects, because these
+// scalars validate their values themselves.
 func isScalar(name string, value any) bool {
 	number, isNumber := value.(json.Number)
 	switch name {
@@ -183,6 +187,10 @@ func isScalar(name string, value any) bool {
 	case "_Any":
 		_, is := value.(map[string]any)
 		return is
+	case "Time":
+		text, _ := value.(string)
+		_, err := time.Parse(time.RFC3339Nano, text)
+		return err == nil
 	}
 	switch value.(type) {
 	case []any, map[string]any, enumName:

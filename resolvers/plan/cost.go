@@ -50,7 +50,8 @@ const (
 // Each list in an introspection query is assumed to have the average length of such lists
 // in the schema.
 //
-// The result price is the sum of FieldInfo.Price, which counts as often as its field.
+// The result price is the sum of FieldInfo.Price, which counts as often as its field, and
+// of FieldInfo.EntryPrice.
 func (p *Plan) Cost(variables map[string]any) (data, introspection, price int) {
 	total := p.cost.total(variables, 0)
 	return total.fields, p.introspection, total.price
@@ -89,6 +90,7 @@ const (
 	byFirst                  // by the argument `first`; the selection below counts once
 	byPage                   // by the `first` of the enclosing field
 	byArgument               // by the longest list among the arguments
+	byInput                  // by the longest list in the argument `input`
 )
 
 func (s *sum) total(variables map[string]any, page int) amount {
@@ -107,6 +109,8 @@ func (s *sum) total(variables map[string]any, page int) amount {
 			entries = page
 		case byArgument:
 			entries = max(longest(l.field, variables), entries)
+		case byInput:
+			entries = longestInput(l.field, variables)
 		case fixed:
 		}
 		total = total.plus(1, amount{fields: scanned}).plus(entries, l.selection.total(variables, first))
@@ -176,6 +180,9 @@ func (p *Plan) field(field *ast.Field, at place) sum {
 		entries = line.Entries
 	}
 	below := p.selections(field.SelectionSet, place{page: length == byFirst, introspection: at.introspection})
+	if line.EntryPrice > 0 {
+		below.lists = append(below.lists, list{field: field, length: byInput, selection: sum{amount: amount{price: line.EntryPrice}}})
+	}
 	own := amount{1 + line.Weight, line.Price}
 	if length == fixed && (entries == 1 || len(below.lists) == 0) {
 		return sum{own.plus(entries, below.amount), below.lists}
@@ -241,17 +248,34 @@ func longest(field *ast.Field, variables map[string]any) (most int) {
 			continue
 		}
 		value := argument(field, definition.Name, variables)
-		n := 1 // a single value counts as a list of one
-		if table, is := value.(*rows.Rows); is {
-			n = table.Len()
-		} else if list := reflect.ValueOf(value); value == nil {
-			n = 0
-		} else if list.Kind() == reflect.Slice {
-			n = list.Len()
-		}
-		most = max(most, n)
+		most = max(most, entriesIn(value))
 	}
 	return min(most, maxList)
+}
+
+// longestInput returns the length of the longest list in the argument `input`, at most
+// storage.MaxActionBatch.
+func longestInput(field *ast.Field, variables map[string]any) (most int) {
+	members, _ := argument(field, "input", variables).(map[string]any)
+	for _, value := range members {
+		most = max(most, entriesIn(value))
+	}
+	return min(most, storage.MaxActionBatch)
+}
+
+// entriesIn returns the length of a list, or 1 for a single value, which counts as a list of
+// one.
+func entriesIn(value any) int {
+	if table, is := value.(*rows.Rows); is {
+		return table.Len()
+	}
+	switch list := reflect.ValueOf(value); {
+	case value == nil:
+		return 0
+	case list.Kind() == reflect.Slice:
+		return list.Len()
+	}
+	return 1
 }
 
 // argument returns the value of an argument as the executor coerces it. It returns the

@@ -20,6 +20,8 @@ type FieldInfo struct {
 	// Price is the CPU time that the field takes, in units of package rate, in addition to
 	// that of a field in a response.
 	Price int
+	// EntryPrice is the same for each entry of the longest list in the argument `input`.
+	EntryPrice int
 	// Loads is true if the field is looked up by a key or a query of its own.
 	Loads bool
 	// Entries is the maximum length of a list without arguments, where 0 stands for

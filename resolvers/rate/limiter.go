@@ -38,6 +38,8 @@ const (
 	// PerRead is the price of an action that records a read. Such actions are persisted
 	// together.
 	PerRead = 150
+	// PerBatchedAction is the price of each action of a batch, which share a transaction.
+	PerBatchedAction = 40
 	// PerHash is the price of hashing a password.
 	PerHash = 20_000
 	// PerDownload is the price of a request for a file that is looked up in the blob

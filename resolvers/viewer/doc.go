@@ -58,6 +58,9 @@ const Moderate = "moderate"
 // WriteSubjects is the scope that permits declaring the authors of subjects.
 const WriteSubjects = "subjects:write"
 
+// WriteActions is the scope that permits recording the actions of other users.
+const WriteActions = "actions:write"
+
 // HasScope reports whether the viewer's token has the given scope.
 func HasScope(ctx context.Context, scope string) bool {
 	of := identityFrom(ctx)

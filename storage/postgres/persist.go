@@ -23,6 +23,7 @@ import (
 //   - one for each time that collections into deleted folders are redirected
 //   - three if there are comments, and one for each attempt to find free ids
 //   - all of them again if states were to be set on deleted subjects
+//   - one if a request is recorded
 func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
 	if err := sqlstore.Validate(messages); err != nil {
 		return storage.Outcome{}, err
@@ -30,12 +31,14 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 	deleted := sqlstore.DeletedSubjects{}
 	for {
 		var outcome storage.Outcome
-		err := s.change(ctx, "persist", func(t *tx) (err error) {
-			outcome, err = t.persist(messages, deleted, s.now())
-			if err != nil {
-				return err
-			}
-			return mirror.Mark(t.ctx, mark, &outcome)
+		err := retryRaced(func() error {
+			return s.change(ctx, "persist", func(t *tx) (err error) {
+				outcome, err = t.persist(messages, deleted, s.now())
+				if err != nil {
+					return err
+				}
+				return mirror.Mark(t.ctx, mark, &outcome)
+			})
 		})
 		switch {
 		case err == nil:
@@ -57,13 +60,17 @@ func (t *tx) persist(messages []storage.Message, deleted sqlstore.DeletedSubject
 	epoch := pinEpoch(b)
 	barriers, messages := mirror.SplitBarriers(messages)
 	recordBarriers(b, barriers)
-	fresh := receive(b, messages)
+	fresh, request := receive(b, messages), sqlstore.ActionRequestOf(messages)
+	lookUpRequests(b, &request.RequestLog)
 	folders := lockCollectionOwners(b, messages)
 	clears := lookUpClears(b, messages)
 	if err := t.send(b); err != nil {
 		return outcome, err
 	}
 	if outcome.Epoch, err = epoch.Enter(); err != nil {
+		return outcome, err
+	}
+	if err := request.Begin(fresh, &outcome); err != nil {
 		return outcome, err
 	}
 	received := sqlstore.SplitNew(messages, fresh)
@@ -91,7 +98,24 @@ func (t *tx) persist(messages []storage.Message, deleted sqlstore.DeletedSubject
 	if err := received.Refuse(moved); err != nil {
 		return outcome, err
 	}
-	return outcome, deleted.Check(received.Actions, outcome.Counts)
+	if err := deleted.Check(received.Actions, outcome.Counts); err != nil {
+		return outcome, err
+	}
+	request.Finish(of.Reads, &outcome)
+	return outcome, t.recordRequest(request)
+}
+
+// recordRequest writes the request of a new message.
+func (t *tx) recordRequest(of *sqlstore.ActionRequest) error {
+	if len(of.New) == 0 {
+		return nil
+	}
+	b := t.batch()
+	raced := recordRequests(b, &of.RequestLog)
+	if err := t.send(b); err != nil {
+		return err
+	}
+	return raced()
 }
 
 // transactionTime is the time at which the transaction began, by the database's clock, in

@@ -32,20 +32,25 @@ func (s *Store) persist(
 ) (outcome storage.Outcome, err error) {
 	err = s.write(ctx, "persist", func(t tx) error {
 		now := s.now()
-		fresh, expired, err := t.expire(messages, now)
+		unexpired, expired, err := t.expire(messages, now)
 		if err != nil {
 			return err
 		}
-		received, err := t.receive(fresh, storage.Micros(now))
+		outcome = storage.Outcome{Expired: expired}
+		request := sqlstore.ActionRequestOf(unexpired)
+		received, err := t.split(unexpired, request, &outcome, storage.Micros(now))
 		if err != nil {
 			return err
 		}
 		deleted.Clear(received.Actions)
-		outcome = storage.Outcome{Skipped: len(received.Skipped), Expired: expired}
 		if err := t.apply(&outcome, received, storage.Micros(now)); err != nil {
 			return err
 		}
 		if err := deleted.Check(received.Actions, outcome.Counts); err != nil {
+			return err
+		}
+		request.Finish(sqlstore.SplitByKind(received.Actions).Reads, &outcome)
+		if err := t.recordRequests(&request.RequestLog, storage.Micros(now)); err != nil {
 			return err
 		}
 		return callMark(ctx, mark, outcome)
@@ -69,9 +74,28 @@ INSERT INTO inbox (id, persisted)
 SELECT value ->> 0, nullif(value ->> 1, 0) FROM jsonb_each(?) WHERE true
 ON CONFLICT DO NOTHING RETURNING id`
 
-// receive inserts the messages into the inbox and separates the new messages from the
-// messages that are skipped.
-func (t tx) receive(messages []storage.Message, now int64) (sqlstore.NewAndSkipped, error) {
+// split inserts the messages into the inbox, looks up their request, and separates the new
+// messages from the messages that are skipped.
+func (t tx) split(
+	messages []storage.Message, request *sqlstore.ActionRequest, outcome *storage.Outcome, now int64,
+) (sqlstore.NewAndSkipped, error) {
+	fresh, err := t.receive(messages, now)
+	if err == nil {
+		err = t.lookUpRequests(&request.RequestLog, now)
+	}
+	if err == nil {
+		err = request.Begin(fresh, outcome)
+	}
+	if err != nil {
+		return sqlstore.NewAndSkipped{}, err
+	}
+	received := sqlstore.SplitNew(messages, fresh)
+	outcome.Skipped = len(received.Skipped)
+	return received, nil
+}
+
+// receive inserts the messages into the inbox and returns the ids of the new messages.
+func (t tx) receive(messages []storage.Message, now int64) (map[string]bool, error) {
 	var rows tuples
 	for _, m := range messages {
 		persisted := now
@@ -87,10 +111,7 @@ func (t tx) receive(messages []storage.Message, now int64) (sqlstore.NewAndSkipp
 		fresh[id] = true
 		return err
 	})
-	if err != nil {
-		return sqlstore.NewAndSkipped{}, err
-	}
-	return sqlstore.SplitNew(messages, fresh), nil
+	return fresh, err
 }
 
 // apply writes actions and comments, and adjusts counts accordingly. The counts in the

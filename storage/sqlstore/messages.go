@@ -13,6 +13,9 @@ func Validate(messages []storage.Message) error {
 		if err := m.Validate(); err != nil {
 			return fmt.Errorf("persist message %q: %w", m.ID, err)
 		}
+		if m.Request != (storage.ActionRequest{}) && len(messages) > 1 {
+			return fmt.Errorf("persist message %q: %w", m.ID, &storage.InvalidError{Field: "request", Reason: "must be that of the only message"})
+		}
 	}
 	return nil
 }

@@ -82,6 +82,8 @@ var states = []testCase{
 	{"OutcomeIsTheLatestState", outcomeIsTheLatestState},
 	{"InvalidActionPersistsNothing", invalidActionPersistsNothing},
 	{"RedeliveredMessageCountsOnce", redeliveredMessageCountsOnce},
+	{"BatchesOfActionsTakeEffectOnce", batchesOfActionsTakeEffectOnce},
+	{"ConcurrentBatchesTakeEffectOnce", concurrentBatchesTakeEffectOnce},
 	{"SeenUntilPruned", seenUntilPruned},
 	{"OldReadsAreNotPersisted", oldReadsAreNotPersisted},
 	{"MarkIsInsideTheTransaction", markIsInsideTheTransaction},

@@ -20,6 +20,7 @@ const (
 	Anonymous Sender = iota
 	SignedIn
 	Account // with a token of an account of the site
+	BackEnd // with a token with the scope actions:write
 )
 
 // Page is the number of subjects or entries on a page.
@@ -80,6 +81,13 @@ var Operations = []Operation{
 		return in(map[string]any{"biz": "user", "bizId": "someone " + strconv.Itoa(i/Users)})
 	}},
 	{"`read`", Anonymous, input("read", "changed"), func(i int) map[string]any { return in(subject(i % 500)) }},
+	{"`recordActions` of 100 likes", BackEnd, input("recordActions", "changed"), func(i int) map[string]any {
+		likes := make([]any, 100)
+		for n := range likes {
+			likes[n] = map[string]any{"action": "LIKE", "userId": fmt.Sprint("user ", n), "biz": "video", "bizId": fmt.Sprint("batch ", i), "at": "2026-01-31T12:00:00Z"}
+		}
+		return in(map[string]any{"requestId": fmt.Sprint("batch ", i), "actions": likes})
+	}},
 	{"`addComment`", SignedIn, input("addComment", "comment { commentId at }"), func(i int) map[string]any { return in(subject(i%5), "text", fmt.Sprint("comment ", i)) }},
 	{"`sendMessage`", SignedIn, input("sendMessage", "message { at }"), func(i int) map[string]any {
 		return in(map[string]any{"to": "friend " + strconv.Itoa(i%7)}, "text", fmt.Sprint("message ", i))
