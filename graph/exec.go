@@ -238,28 +238,29 @@ type ComplexityRoot struct {
 	}
 
 	Interactive struct {
-		Author        func(childComplexity int) int
-		Biz           func(childComplexity int) int
-		BizID         func(childComplexity int) int
-		CollectCount  func(childComplexity int) int
-		Collected     func(childComplexity int) int
-		CommentCount  func(childComplexity int) int
-		Comments      func(childComplexity int, first *int, after *string, order *storage.CommentOrder) int
-		Content       func(childComplexity int) int
-		Deleted       func(childComplexity int) int
-		DislikeCount  func(childComplexity int) int
-		Followed      func(childComplexity int) int
-		FollowerCount func(childComplexity int) int
-		Followers     func(childComplexity int, first *int, after *string) int
-		Freshness     func(childComplexity int) int
-		ID            func(childComplexity int) int
-		LikeCount     func(childComplexity int) int
-		Liked         func(childComplexity int) int
-		Likers        func(childComplexity int, first *int, after *string) int
-		Read          func(childComplexity int) int
-		ReadCount     func(childComplexity int) int
-		ReaderCount   func(childComplexity int) int
-		Version       func(childComplexity int) int
+		Author         func(childComplexity int) int
+		Biz            func(childComplexity int) int
+		BizID          func(childComplexity int) int
+		CollectCount   func(childComplexity int) int
+		Collected      func(childComplexity int) int
+		CommentCount   func(childComplexity int) int
+		Comments       func(childComplexity int, first *int, after *string, order *storage.CommentOrder) int
+		Content        func(childComplexity int) int
+		Deleted        func(childComplexity int) int
+		DislikeCount   func(childComplexity int) int
+		Followed       func(childComplexity int) int
+		FollowerCount  func(childComplexity int) int
+		Followers      func(childComplexity int, first *int, after *string) int
+		Freshness      func(childComplexity int) int
+		ID             func(childComplexity int) int
+		LikeCount      func(childComplexity int) int
+		Liked          func(childComplexity int) int
+		LikedByFriends func(childComplexity int, first *int, after *string) int
+		Likers         func(childComplexity int, first *int, after *string) int
+		Read           func(childComplexity int) int
+		ReadCount      func(childComplexity int) int
+		ReaderCount    func(childComplexity int) int
+		Version        func(childComplexity int) int
 	}
 
 	InteractiveConnection struct {
@@ -547,6 +548,7 @@ type FriendResolver interface {
 }
 type InteractiveResolver interface {
 	Likers(ctx context.Context, obj *storage.Interactive, first *int, after *string) (*LikedConnection, error)
+	LikedByFriends(ctx context.Context, obj *storage.Interactive, first *int, after *string) (*LikedConnection, error)
 	Followers(ctx context.Context, obj *storage.Interactive, first *int, after *string) (*FollowedConnection, error)
 	CommentCount(ctx context.Context, obj *storage.Interactive) (int64, error)
 	Comments(ctx context.Context, obj *storage.Interactive, first *int, after *string, order *storage.CommentOrder) (*CommentConnection, error)
@@ -1372,6 +1374,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Interactive.Liked(childComplexity), true
+	case "Interactive.likedByFriends":
+		if e.ComplexityRoot.Interactive.LikedByFriends == nil {
+			break
+		}
+
+		args, err := ec.field_Interactive_likedByFriends_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Interactive.LikedByFriends(childComplexity, args["first"].(*int), args["after"].(*string)), true
 	case "Interactive.likers":
 		if e.ComplexityRoot.Interactive.Likers == nil {
 			break
@@ -2796,6 +2809,13 @@ type Interactive implements Node {
   likers(
     "How many to return: 1 to 100."
     first: Int = 20
+    "The ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: String
+  ): LikedConnection!
+  "The likes on it by users whom the viewer follows, the latest follow first. Empty for anonymous viewers. A page examines 500 of the viewer's follows: it may be short, or empty, and still have a next page."
+  likedByFriends(
+    "How many to return: 1 to 100."
+    first: Int = 3
     "The ` + "`" + `endCursor` + "`" + ` of the page before."
     after: String
   ): LikedConnection!
@@ -4541,6 +4561,8 @@ func (ec *executionContext) childFields_Interactive(ctx context.Context, field g
 		return ec.fieldContext_Interactive_followed(ctx, field)
 	case "likers":
 		return ec.fieldContext_Interactive_likers(ctx, field)
+	case "likedByFriends":
+		return ec.fieldContext_Interactive_likedByFriends(ctx, field)
 	case "followers":
 		return ec.fieldContext_Interactive_followers(ctx, field)
 	case "commentCount":
@@ -5168,6 +5190,28 @@ func (ec *executionContext) field_Interactive_comments_args(ctx context.Context,
 }
 
 func (ec *executionContext) field_Interactive_followers_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Interactive_likedByFriends_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
@@ -9219,6 +9263,50 @@ func (ec *executionContext) fieldContext_Interactive_likers(ctx context.Context,
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Interactive_likers_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Interactive_likedByFriends(ctx context.Context, field graphql.CollectedField, obj *storage.Interactive) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Interactive_likedByFriends(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Interactive().LikedByFriends(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *LikedConnection) graphql.Marshaler {
+			return ec.marshalNLikedConnection2ᚖovationᚋgraphᚐLikedConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Interactive_likedByFriends(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Interactive",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_LikedConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Interactive_likedByFriends_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -18602,6 +18690,44 @@ func (ec *executionContext) _Interactive(ctx context.Context, sel ast.SelectionS
 					}
 				}()
 				res = ec._Interactive_likers(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "likedByFriends":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Interactive_likedByFriends(ctx, field, obj)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}

@@ -216,10 +216,10 @@ var PlainSchema = plain.Schema{
 		"collected":     13,
 		"read":          14,
 		"followed":      15,
-		"commentCount":  18,
-		"version":       20,
-		"freshness":     21,
-		"content":       22,
+		"commentCount":  19,
+		"version":       21,
+		"freshness":     22,
+		"content":       23,
 	},
 	"InteractiveConnection": {
 		"edges":    1,
@@ -2601,17 +2601,17 @@ func (w *PlainWriter) writeInteractive(fields []plain.Field, obj *storage.Intera
 			} else {
 				w.Null(false)
 			}
-		case 18: // commentCount
+		case 19: // commentCount
 			if v, err := w.resolvers.Interactive().CommentCount(w.ctx, obj); err != nil {
 				w.Fail()
 			} else {
 				w.Int(v)
 			}
-		case 20: // version
+		case 21: // version
 			w.Int(obj.Version)
-		case 21: // freshness
+		case 22: // freshness
 			w.String(marshalNFreshness2ovationᚋstorageᚐFreshness[obj.Freshness])
-		case 22: // content
+		case 23: // content
 			if v, err := w.resolvers.Interactive().Content(w.ctx, obj); err != nil {
 				w.Fail()
 			} else {

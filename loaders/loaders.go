@@ -31,19 +31,20 @@ type Loaders struct {
 }
 
 type batches struct {
-	interactives batch[storage.Subject, *storage.Interactive]
-	states       batch[storage.StateKey, storage.States]
-	folders      batch[storage.FolderKey, *storage.Folder]
-	likers       batch[storage.LikersQuery, storage.ListPage[storage.Liked]]
-	likes        batch[storage.LikesQuery, storage.ListPage[storage.Liked]]
-	items        batch[storage.ItemsQuery, storage.ListPage[storage.Collected]]
-	folderLists  batch[storage.FoldersQuery, storage.ListPage[storage.Folder]]
-	reads        batch[storage.ReadsQuery, storage.ListPage[storage.Read]]
-	followers    batch[storage.FollowersQuery, storage.ListPage[storage.Followed]]
-	following    batch[storage.FollowingQuery, storage.ListPage[storage.Followed]]
-	friends      batch[storage.FriendsQuery, storage.ListPage[storage.Friend]]
-	works        batch[storage.WorksQuery, storage.ListPage[storage.Work]]
-	totals       batch[storage.User, storage.UserTotals]
+	interactives   batch[storage.Subject, *storage.Interactive]
+	states         batch[storage.StateKey, storage.States]
+	folders        batch[storage.FolderKey, *storage.Folder]
+	likers         batch[storage.LikersQuery, storage.ListPage[storage.Liked]]
+	likes          batch[storage.LikesQuery, storage.ListPage[storage.Liked]]
+	items          batch[storage.ItemsQuery, storage.ListPage[storage.Collected]]
+	folderLists    batch[storage.FoldersQuery, storage.ListPage[storage.Folder]]
+	reads          batch[storage.ReadsQuery, storage.ListPage[storage.Read]]
+	followers      batch[storage.FollowersQuery, storage.ListPage[storage.Followed]]
+	following      batch[storage.FollowingQuery, storage.ListPage[storage.Followed]]
+	friends        batch[storage.FriendsQuery, storage.ListPage[storage.Friend]]
+	followedLikers batch[storage.FollowedLikersQuery, storage.ListPage[storage.FollowedLike]]
+	works          batch[storage.WorksQuery, storage.ListPage[storage.Work]]
+	totals         batch[storage.User, storage.UserTotals]
 
 	comments      batch[storage.CommentKey, *storage.Comment]
 	commentCounts batch[storage.Subject, storage.CommentCount]
@@ -101,6 +102,7 @@ func New(source Source, viewer storage.User, kinds storage.Kinds) *Loaders {
 	l.followers.source, l.followers.fetch = source, Source.Followers
 	l.following.source, l.following.fetch = source, Source.Following
 	l.friends.source, l.friends.fetch = source, Source.Friends
+	l.followedLikers.source, l.followedLikers.fetch = source, Source.FollowedLikers
 	l.works.source, l.works.fetch = source, Source.Works
 	l.totals.source, l.totals.fetch = source, Source.TotalsOf
 	return &Loaders{batches: l}
@@ -112,19 +114,20 @@ func (l *Loaders) CachedOnly() *Loaders { return &Loaders{l.batches, true} }
 
 // Keys holds the keys to load, of every kind.
 type Keys struct {
-	Interactives []storage.Subject
-	States       []storage.StateKey
-	Folders      []storage.FolderKey
-	Likers       []storage.LikersQuery
-	Likes        []storage.LikesQuery
-	Items        []storage.ItemsQuery
-	FolderLists  []storage.FoldersQuery
-	Reads        []storage.ReadsQuery
-	Followers    []storage.FollowersQuery
-	Following    []storage.FollowingQuery
-	Friends      []storage.FriendsQuery
-	Works        []storage.WorksQuery
-	Totals       []storage.User
+	Interactives   []storage.Subject
+	States         []storage.StateKey
+	Folders        []storage.FolderKey
+	Likers         []storage.LikersQuery
+	Likes          []storage.LikesQuery
+	Items          []storage.ItemsQuery
+	FolderLists    []storage.FoldersQuery
+	Reads          []storage.ReadsQuery
+	Followers      []storage.FollowersQuery
+	Following      []storage.FollowingQuery
+	Friends        []storage.FriendsQuery
+	FollowedLikers []storage.FollowedLikersQuery
+	Works          []storage.WorksQuery
+	Totals         []storage.User
 
 	Comments      []storage.CommentKey
 	CommentCounts []storage.Subject
@@ -173,6 +176,7 @@ func (l *Loaders) Fetch(ctx context.Context, keys Keys) error {
 	calls = appendFetch(calls, &l.followers, keys.Followers)
 	calls = appendFetch(calls, &l.following, keys.Following)
 	calls = appendFetch(calls, &l.friends, keys.Friends)
+	calls = appendFetch(calls, &l.followedLikers, keys.FollowedLikers)
 	calls = appendFetch(calls, &l.works, keys.Works)
 	calls = appendFetch(calls, &l.totals, keys.Totals)
 	if len(calls) == 1 {
@@ -225,6 +229,7 @@ func (l *Loaders) ClearAll() {
 	l.followers.Clear()
 	l.following.Clear()
 	l.friends.Clear()
+	l.followedLikers.Clear()
 	l.works.Clear()
 	l.totals.Clear()
 }
@@ -362,6 +367,11 @@ func NewContext(ctx context.Context, l *Loaders) context.Context {
 func FromContext(ctx context.Context) *Loaders {
 	l, _ := ctx.Value(contextKey{}).(*Loaders)
 	return l
+}
+
+// FollowedLikers returns a page of the likes on a subject by users who are followed.
+func (l *Loaders) FollowedLikers(ctx context.Context, query storage.FollowedLikersQuery) (storage.ListPage[storage.FollowedLike], error) {
+	return l.followedLikers.load(ctx, query, l.cachedOnly)
 }
 
 // Works returns a page of a user's works.

@@ -143,6 +143,7 @@ var kinds = map[string]lookUp{
 	"Reads":             kind((*loaders.Loaders).Reads, storage.ReadsQuery{}),
 	"Followers":         kind((*loaders.Loaders).Followers, storage.FollowersQuery{}),
 	"Following":         kind((*loaders.Loaders).Following, storage.FollowingQuery{}),
+	"FollowedLikers":    kind((*loaders.Loaders).FollowedLikers, storage.FollowedLikersQuery{}),
 	"Friends":           kind((*loaders.Loaders).Friends, storage.FriendsQuery{}),
 	"Works":             kind((*loaders.Loaders).Works, storage.WorksQuery{}),
 	"Totals":            kind((*loaders.Loaders).Totals, alice),

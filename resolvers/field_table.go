@@ -71,6 +71,8 @@ var fieldTable = map[string]fieldSpec{
 	"Interactive.likers":    likers.field(),
 	"Interactive.followers": followers.field(),
 
+	"Interactive.likedByFriends": scanning(likedByFriends.field()),
+
 	"Interactive.author": {prefetch: (*prefetch).author},
 
 	"Interactive.commentCount": {FieldInfo: plan.FieldInfo{Loads: true, Price: 3}, prefetch: (*prefetch).commentCount},

@@ -114,6 +114,58 @@ func TestCursorsOfFollows(t *testing.T) {
 	}
 }
 
+// likedByFriends lists the people whom the viewer follows, and needs no viewer.
+func TestLikedByFriendsListsThoseWhomTheViewerFollows(t *testing.T) {
+	s := start(t)
+	video := storage.Subject{Biz: "video", BizID: "1"}
+	var actions []storage.Action
+	for i := range 6 {
+		u := storage.User{UserID: fmt.Sprint("user-", i)}
+		actions = append(actions,
+			storage.Action{User: storage.User{UserID: "alice"}, Subject: u.Subject(), Kind: storage.KindFollow, Following: true},
+			storage.Action{User: u, Subject: video, Kind: storage.KindReaction, Reaction: storage.Like})
+	}
+	actions = append(actions, storage.Action{User: storage.User{UserID: "stranger"}, Subject: video, Kind: storage.KindReaction, Reaction: storage.Like})
+	s.act(t, time.Now().Add(-time.Hour), actions...)
+	const document = `query($first: Int = 3, $after: String) { interactives(subjects: [{biz: "video", bizId: "1"}, {biz: "video", bizId: "2"}]) {
+		likeCount likedByFriends(first: $first, after: $after) { edges { node { reaction user { userId } } } pageInfo { hasNextPage endCursor } } } }`
+	data := s.ok(t, "alice", document)
+	like := func(i int) string {
+		return fmt.Sprintf(`{"node": {"reaction": "LIKE", "user": {"userId": "user-%d"}}}`, i)
+	}
+	same(t, dig(t, data, "interactives", 0, "likedByFriends", "edges"), `[`+like(5)+`,`+like(4)+`,`+like(3)+`]`)
+	same(t, dig(t, data, "interactives", 0, "likeCount"), `7`)
+	same(t, dig(t, data, "interactives", 1), `{"likeCount": 0, "likedByFriends": {"edges": [], "pageInfo": {"hasNextPage": false, "endCursor": null}}}`)
+	after := dig(t, data, "interactives", 0, "likedByFriends", "pageInfo", "endCursor")
+	rest := s.ok(t, "alice", `query($after: String) { interactive(biz: "video", bizId: "1") { likedByFriends(first: 10, after: $after) { edges { node { reaction user { userId } } } pageInfo { hasNextPage } } } }`, "after", after)
+	same(t, dig(t, rest, "interactive", "likedByFriends"), `{"edges": [`+like(2)+`,`+like(1)+`,`+like(0)+`], "pageInfo": {"hasNextPage": false}}`)
+	for _, viewer := range []string{"", "user-1"} {
+		s.calls.taken(t)
+		data := s.ok(t, viewer, document)
+		same(t, dig(t, data, "interactives", 0), `{"likeCount": 7, "likedByFriends": {"edges": [], "pageInfo": {"hasNextPage": false, "endCursor": null}}}`)
+		if n, want := s.calls.taken(t)["FollowedLikers"], len(viewer[:min(len(viewer), 1)]); n != want {
+			t.Errorf("viewer %q: got %d calls, want %d", viewer, n, want)
+		}
+	}
+	other := s.askAs(t, storage.User{Tenant: "other", UserID: "alice"}, document)
+	same(t, dig(t, other.Data, "interactives", 0, "likedByFriends", "edges"), `[]`)
+	s.refused(t, "BAD_USER_INPUT", "alice", `{ interactive(biz: "video", bizId: "1") { likedByFriends(first: 0) { edges { cursor } } } }`)
+	s.refused(t, "BAD_USER_INPUT", "", `{ interactive(biz: "video", bizId: "1") { likedByFriends(first: 101) { edges { cursor } } } }`)
+	s.refused(t, "BAD_USER_INPUT", "alice", `{ interactive(biz: "video", bizId: "1") { likedByFriends(after: "x") { edges { cursor } } } }`)
+	var many []any
+	for i := range 100 {
+		many = append(many, map[string]any{"biz": "video", "bizId": fmt.Sprint(i)})
+	}
+	s.refused(t, "LIMIT_EXCEEDED", "alice", `query($s: [SubjectInput!]!) { interactives(subjects: $s) { likedByFriends { edges { cursor } } } }`, "s", many)
+	for _, n := range []int{2, 20} {
+		s.calls.taken(t)
+		s.ok(t, "alice", `query($s: [SubjectInput!]!) { interactives(subjects: $s) { likeCount likedByFriends { edges { node { at user { userId } } } } } }`, "s", many[:n])
+		if calls := s.calls.taken(t); calls["FollowedLikers"] != 1 || calls["Interactives"] != 1 || len(calls) != 2 {
+			t.Errorf("a page of %d subjects: got the calls %v, want one for the subjects and one for the likers", n, calls)
+		}
+	}
+}
+
 func TestSubscriptionReportsFollows(t *testing.T) {
 	s := start(t)
 	const watch = `subscription { interactiveChanged(subjects: [{biz: "user", bizId: "bob"}]) { followerCount followed { user { userId } } } }`

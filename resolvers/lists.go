@@ -14,6 +14,7 @@ type listSpec[P any, Q comparable, T any] struct {
 
 	name  func(of *P, biz string) []string   // identifies the list among all lists
 	sees  func(me storage.User, of *P) error // nil if the list is as visible as its object
+	empty func(me storage.User) bool         // whether the list is known to be empty; may be nil
 	query func(me storage.User, of *P, biz string, page storage.Page) Q
 	place func(*T) storage.Position
 	// node collects what the node of an entry needs. It is nil if the entry is the node.
@@ -32,6 +33,20 @@ var likers = listSpec[storage.Interactive, storage.LikersQuery, storage.Liked]{
 	place: func(l *storage.Liked) storage.Position {
 		return storage.Position{Version: l.Version, ID: l.User.UserID}
 	},
+}
+
+// likedByFriends is the list of the likes by users whom the viewer follows.
+var likedByFriends = listSpec[storage.Interactive, storage.FollowedLikersQuery, storage.FollowedLike]{
+	batch: lookupOf(func(w *loaders.Keys) *[]storage.FollowedLikersQuery { return &w.FollowedLikers }, (*loaders.Loaders).FollowedLikers),
+	name: func(of *storage.Interactive, _ string) []string {
+		return []string{"likedByFriends", of.Tenant, of.Biz, of.BizID}
+	},
+	empty: storage.User.Anonymous,
+	query: func(me storage.User, of *storage.Interactive, _ string, page storage.Page) storage.FollowedLikersQuery {
+		return storage.FollowedLikersQuery{User: me, Subject: of.Subject, Page: page}
+	},
+	place: func(l *storage.FollowedLike) storage.Position { return l.Position },
+	node:  func(a *prefetch, field *plan.Field, l *storage.FollowedLike) { a.visit(field, &l.Liked) },
 }
 
 var items = listSpec[storage.Folder, storage.ItemsQuery, storage.Collected]{

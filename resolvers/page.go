@@ -60,7 +60,7 @@ func (l *listSpec[P, Q, T]) field() fieldSpec {
 			return
 		}
 		query, page, _, err := l.buildQuery(a.Root, a.me, of, a.pageArgs(field))
-		if err != nil {
+		if err != nil || l.empty != nil && l.empty(a.me) {
 			return // the resolver reports the error
 		}
 		enqueue(a, l.batch, query, func(found storage.ListPage[T]) {
@@ -97,8 +97,9 @@ func connect[E edge[T], P any, Q comparable, T any](ctx context.Context, r *Root
 
 // connectVersion is like connect, but also returns the version of the page.
 func connectVersion[E edge[T], P any, Q comparable, T any](ctx context.Context, r *Root, l *listSpec[P, Q, T], of *P, part pageArgs) (out []*E, info graph.PageInfo, version int64, err error) {
-	query, page, name, err := l.buildQuery(r, viewer.FromContext(ctx), of, part)
-	if err != nil {
+	me := viewer.FromContext(ctx)
+	query, page, name, err := l.buildQuery(r, me, of, part)
+	if err != nil || l.empty != nil && l.empty(me) {
 		return nil, info, 0, err
 	}
 	found, err := l.batch.load(loaders.FromContext(ctx), ctx, query)

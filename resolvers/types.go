@@ -37,6 +37,19 @@ func (r userResolver) Interactive(ctx context.Context, obj *storage.User) (*stor
 	return loaders.FromContext(ctx).Interactive(ctx, obj.Subject())
 }
 
+func (r interactiveResolver) LikedByFriends(ctx context.Context, obj *storage.Interactive, first *int, after *string) (*graph.LikedConnection, error) {
+	type edge struct {
+		Cursor string               `json:"cursor"`
+		Node   storage.FollowedLike `json:"node"`
+	}
+	edges, info, err := connect[edge](ctx, r.Root, &likedByFriends, obj, pageArgs{nil, first, after})
+	out := make([]*graph.LikedEdge, len(edges))
+	for i, e := range edges {
+		out[i] = &graph.LikedEdge{Cursor: e.Cursor, Node: e.Node.Liked}
+	}
+	return &graph.LikedConnection{Edges: out, PageInfo: info}, err
+}
+
 func (r interactiveResolver) Followers(ctx context.Context, obj *storage.Interactive, first *int, after *string) (*graph.FollowedConnection, error) {
 	edges, info, err := connect[graph.FollowedEdge](ctx, r.Root, &followers, obj, pageArgs{nil, first, after})
 	return &graph.FollowedConnection{Edges: edges, PageInfo: info}, err

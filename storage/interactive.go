@@ -126,6 +126,13 @@ type Friend struct {
 // Since is when the two began to follow each other.
 func (f *Friend) Since() time.Time { return Time(f.Version) }
 
+// FollowedLike is a like by a user whom another user follows.
+type FollowedLike struct {
+	Liked
+
+	Position Position // in the follows that were searched (FollowedLikersQuery)
+}
+
 // Read records how often and when a user has read a subject.
 type Read struct {
 	User    User

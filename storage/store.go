@@ -57,12 +57,12 @@ type Reader interface {
 type Position struct {
 	// Version is the value by which a list is sorted first. For likes, follows and items,
 	// it is the version of the state; for friends, the version of the follow in the list
-	// that is searched; for reads, Last; for works, Since; for folders, Created; for
+	// that is searched; for likes by users who are followed, that of the follow; for reads, Last; for works, Since; for folders, Created; for
 	// videos and messages, the number; for conversations, the number of the latest
 	// message; for comments, the number or, in the order Top, the like count.
 	Version int64
-	// Biz is set only in lists of subjects, and in lists of friends that are found by
-	// searching the user's follows.
+	// Biz is set only in lists of subjects, and in lists that are found by searching the
+	// user's follows.
 	Biz string
 	// ID breaks ties: it is the bizId, the id of the user or the id of the folder. In
 	// lists of comments in the order Top, it is the id of the comment. It is empty if
@@ -145,6 +145,13 @@ type (
 		User User
 		Page
 	}
+	// FollowedLikersQuery lists the likes on a subject by users whom User follows, in the
+	// order in which User has followed them, newest first.
+	FollowedLikersQuery struct {
+		User    User
+		Subject Subject // of the same tenant as User
+		Page
+	}
 	// ReadsQuery lists a user's read history. If Biz is set, only reads of subjects of
 	// that biz are listed.
 	ReadsQuery struct {
@@ -158,7 +165,7 @@ type (
 //
 // Every list is newest first: by version, then by biz, then by id, all descending.
 // Folders are sorted by their creation, reads by the last read, friends by the follow in
-// the list that is searched, and works by the time when they became the user's.
+// the list that is searched, likes by users who are followed by that follow, and works by the time when they became the user's.
 //
 // An entry that does not change while a list is paged through appears exactly once, even
 // if other entries are written in the meantime. The number of rows that a query examines
@@ -173,6 +180,7 @@ type Lister interface {
 	Followers(ctx context.Context, queries []FollowersQuery) ([]ListPage[Followed], error)
 	Following(ctx context.Context, queries []FollowingQuery) ([]ListPage[Followed], error)
 	Friends(ctx context.Context, queries []FriendsQuery) ([]ListPage[Friend], error)
+	FollowedLikers(ctx context.Context, queries []FollowedLikersQuery) ([]ListPage[FollowedLike], error)
 	Works(ctx context.Context, queries []WorksQuery) ([]ListPage[Work], error)
 }
 

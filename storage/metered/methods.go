@@ -86,6 +86,12 @@ func (s *Store) TotalsOf(ctx context.Context, users []storage.User) (_ []storage
 	return s.Store.TotalsOf(ctx, users)
 }
 
+// FollowedLikers implements storage.Lister.
+func (s *Store) FollowedLikers(ctx context.Context, queries []storage.FollowedLikersQuery) (_ []storage.ListPage[storage.FollowedLike], err error) {
+	defer s.measure("FollowedLikers", time.Now(), &err)
+	return s.Store.FollowedLikers(ctx, queries)
+}
+
 // Works implements storage.Lister.
 func (s *Store) Works(ctx context.Context, queries []storage.WorksQuery) (_ []storage.ListPage[storage.Work], err error) {
 	defer s.measure("Works", time.Now(), &err)

@@ -122,6 +122,47 @@ LEFT JOIN LATERAL (SELECT follower_count FROM interactive i
     WHERE i.tenant = k.tenant AND i.biz = 'user' AND i.biz_id = k.user_id LIMIT 1) i ON TRUE`
 )
 
+// selectFollowedLikers searches a user's follows for users who like a subject, as
+// selectFriendsInFollowing searches for friends. The column liked holds the version of the
+// like, or 0 if there is none.
+const selectFollowedLikers = `
+SELECT k.ord, l.version, l.biz, l.biz_id, l.liked, l.n
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[])
+    WITH ORDINALITY AS k (tenant, user_id, of_biz, of_id, biz, biz_id, version, entries, scan, ord)
+CROSS JOIN LATERAL (
+    SELECT w.version, w.biz, w.biz_id, w.n, CASE WHEN r.state = 1 THEN r.version ELSE 0 END AS liked
+    FROM (SELECT version, biz, biz_id, row_number() OVER (ORDER BY version DESC, biz DESC, biz_id DESC) AS n
+        FROM (SELECT version, biz, biz_id FROM user_follow s
+            WHERE s.tenant = k.tenant AND s.user_id = k.user_id AND s.state = 1
+                AND (s.version, s.biz, s.biz_id) < (k.version, k.biz, k.biz_id)
+            ORDER BY s.version DESC, s.biz DESC, s.biz_id DESC LIMIT k.scan) examined) w
+    LEFT JOIN LATERAL (SELECT state, version FROM user_reaction r
+        WHERE w.biz = 'user' AND r.tenant = k.tenant AND r.user_id = w.biz_id AND r.biz = k.of_biz AND r.biz_id = k.of_id LIMIT 1) r ON TRUE
+    WHERE r.state = 1 OR w.n = k.scan
+    ORDER BY w.version DESC, w.biz DESC, w.biz_id DESC LIMIT k.entries) l`
+
+// FollowedLikers lists the likes on each subject by users who are followed. It examines a
+// bounded number of follows.
+func (s *Store) FollowedLikers(ctx context.Context, queries []storage.FollowedLikersQuery) ([]storage.ListPage[storage.FollowedLike], error) {
+	keys := newColumns(6, 3, len(queries))
+	for _, q := range queries {
+		after := sqlstore.StartOf(q.Page)
+		keys.add([]string{q.User.Tenant, q.User.UserID, q.Subject.Biz, q.Subject.BizID, after.Biz, after.ID},
+			after.Version, int64(max(q.First, 0)), int64(q.MaxScan()))
+	}
+	return list(ctx, s, "list likers who are followed", selectFollowedLikers, len(queries), keys, func(row pgx.Rows, to []storage.ListPage[storage.FollowedLike]) error {
+		var i, n int
+		var l storage.FollowedLike
+		if err := row.Scan(&i, &l.Position.Version, &l.Position.Biz, &l.Position.ID, &l.Version, &n); err != nil {
+			return err
+		}
+		q := &queries[i-1]
+		l.User, l.Subject, l.Reaction = storage.User{Tenant: q.User.Tenant, UserID: l.Position.ID}, q.Subject, storage.Like
+		addExamined(&to[i-1], q.Page, n, l.Version > 0, l.Position, l)
+		return nil
+	})
+}
+
 // Friends lists the friends of each user. It searches the shorter of two lists, the
 // user's follows or the user's followers, and examines a bounded number of rows.
 func (s *Store) Friends(ctx context.Context, queries []storage.FriendsQuery) ([]storage.ListPage[storage.Friend], error) {

@@ -93,3 +93,32 @@ func entriesRead(t *testing.T, at, index string) (n int64) {
 	}
 	return n
 }
+
+// TestFollowedLikersReadBoundedRows checks that a page of the likers whom a user follows
+// examines a bounded number of follows, whatever the numbers of follows and of likes are,
+// and ends early if it is full.
+func TestFollowedLikersReadBoundedRows(t *testing.T) {
+	at := postgrestest.Schema(t)
+	postgrestest.Exec(t, at,
+		`INSERT INTO user_follow SELECT 'default', 'alice', 'user', i, 1, 0, i FROM generate_series(1, 10000) i`,
+		`INSERT INTO user_reaction (tenant, user_id, biz, biz_id, state, prev_state, version) SELECT 'default', 'fan' || i, 'video', 'popular', 1, 0, i FROM generate_series(1, 100000) i`,
+		`INSERT INTO user_reaction (tenant, user_id, biz, biz_id, state, prev_state, version) SELECT 'default', i, 'video', 'liked', 1, 0, i FROM generate_series(1, 10000) i`,
+		`ANALYZE`)
+	s := openAt(t, Options{URL: at})
+	query := func(id string) storage.FollowedLikersQuery {
+		return storage.FollowedLikersQuery{User: alice, Subject: storage.Subject{Tenant: alice.Tenant, Biz: "video", BizID: id}, Page: storage.Page{First: 4}}
+	}
+	got, err := s.FollowedLikers(t.Context(), []storage.FollowedLikersQuery{query("popular"), query("liked")})
+	if err != nil || len(got[0].Entries) != 0 || got[0].Resume.Version != 10_000-storage.MaxListScan+1 || len(got[1].Entries) != 4 {
+		t.Errorf("got %+v, %v, want no likers, to resume at version %d, and four likers", got, err, 10_000-storage.MaxListScan+1)
+	}
+	must(t, s.Close()) // the server updates its statistics when a connection ends
+	for index, want := range map[string]int64{
+		"following":          storage.MaxListScan + 5, // numbering the rows reads one ahead
+		"user_reaction_pkey": 4,
+	} {
+		if n := entriesRead(t, at, index); n != want {
+			t.Errorf("got %d entries read of the index %s, want %d", n, index, want)
+		}
+	}
+}

@@ -175,17 +175,19 @@ func TestListsUseTheirIndex(t *testing.T) {
 	}
 }
 
-// TestFriendsUseTheIndexOfOneList checks that each row examined in the search for friends
-// costs one step on the index of a list and one lookup by key, without a scan or a sort.
+// TestFriendsUseTheIndexOfOneList checks that each row examined in the search for friends,
+// or for likers who are followed, costs one step on the index of a list and one lookup by
+// key, without a scan or a sort.
 func TestFriendsUseTheIndexOfOneList(t *testing.T) {
 	for name, s := range databases(t) {
-		for query, index := range map[string]string{
-			selectFriendsInFollowing: "following", selectFriendsInFollowers: "followers",
+		for query, uses := range map[string]struct{ index, lookup string }{
+			selectFriendsInFollowing: {"following", "user_follow"}, selectFriendsInFollowers: {"followers", "user_follow"},
+			selectFollowedLikers: {"following", "user_reaction"},
 		} {
-			steps := strings.Join(plan(t, s, query), "\n")
+			index, steps := uses.index, strings.Join(plan(t, s, query), "\n")
 			if !strings.Contains(steps, "Backward using "+index+" on user_follow s\nIndex Cond:") ||
 				strings.Contains(steps, "Sort") || strings.Contains(steps, "Seq") ||
-				!strings.Contains(steps, "using user_follow_pkey on user_follow r\nIndex Cond:") {
+				!strings.Contains(steps, "using "+uses.lookup+"_pkey on "+uses.lookup+" r\nIndex Cond:") {
 				t.Errorf("%s: %s\nruns with %s\nwant the index %s, a lookup by key, no scan and no sorting", name, query, steps, index)
 			}
 		}
@@ -218,7 +220,7 @@ func TestBatchesSearchByKey(t *testing.T) {
 			closeEpoch, nextEpoch, insertDeleted, selectDeleted, deleteDeleted,
 			lockCommentCounts, selectCommentCounts, selectRequests, selectComments, insertComments, insertRequests,
 			updateReplyCounts, upsertCommentCounts, updateComment, updateCommentLikes, deleteRequests, repairCommentCounts, lockLikes,
-			selectFriendsInFollowing, selectFriendsInFollowers, selectFollowsFewer,
+			selectFriendsInFollowing, selectFriendsInFollowers, selectFollowsFewer, selectFollowedLikers,
 			lockCounts, selectAuthors, upsertAuthors, upsertTotals, upsertUserComments, selectTotals, selectTakenIDs,
 			insertAccount, selectAccount, lockAccount, selectAccountNamed, selectProfiles, updateAccount, insertAccountName, deleteAccountName, selectRevocations,
 			selectVideo, lockVideo, selectVideos, selectNamedFiles, deleteVideo, takeDueCovers, setCover, failCover, selectCoverReason,

@@ -19,6 +19,16 @@ SELECT version, biz, biz_id FROM user_follow
 WHERE tenant = ? AND user_id = ? AND state = 1 AND (version, biz, biz_id) < (?, ?, ?)
 ORDER BY version DESC, biz DESC, biz_id DESC LIMIT ?`
 
+	// selectFollowedLikers selects what a user follows, each with the version of the user's
+	// like who is followed, or 0.
+	selectFollowedLikers = `
+SELECT w.version, w.biz, w.biz_id, ifnull(r.version, 0)
+FROM (SELECT version, biz, biz_id FROM user_follow
+    WHERE tenant = ?1 AND user_id = ?2 AND state = 1 AND (version, biz, biz_id) < (?5, ?6, ?7)
+    ORDER BY version DESC, biz DESC, biz_id DESC LIMIT ?8) w
+LEFT JOIN user_reaction r ON w.biz = 'user' AND r.tenant = ?1 AND r.user_id = w.biz_id AND r.biz = ?3 AND r.biz_id = ?4 AND +r.state = 1
+ORDER BY w.version DESC, w.biz DESC, w.biz_id DESC`
+
 	selectFollowingTotal = `
 SELECT following FROM user_totals WHERE tenant = ? AND user_id = ?`
 
@@ -96,6 +106,25 @@ func (t tx) friends(out *storage.ListPage[storage.Friend], q storage.FriendsQuer
 		}
 	}
 	return nil
+}
+
+// FollowedLikers lists the likes on each subject by users who are followed. It examines a
+// bounded number of follows.
+func (s *Store) FollowedLikers(ctx context.Context, queries []storage.FollowedLikersQuery) ([]storage.ListPage[storage.FollowedLike], error) {
+	return list(ctx, s, "list likers who are followed", queries, func(t tx, q storage.FollowedLikersQuery) (out storage.ListPage[storage.FollowedLike], err error) {
+		at, n := sqlstore.StartOf(q.Page), 0
+		args := []any{q.User.Tenant, q.User.UserID, q.Subject.Biz, q.Subject.BizID, at.Version, at.Biz, at.ID, q.MaxScan()}
+		err = t.query(selectFollowedLikers, args, func(scan func(...any) error) error {
+			l := storage.FollowedLike{Liked: storage.Liked{Subject: q.Subject, Reaction: storage.Like}}
+			if err := scan(&l.Position.Version, &l.Position.Biz, &l.Position.ID, &l.Version); err != nil {
+				return err
+			}
+			n++
+			l.User = storage.User{Tenant: q.User.Tenant, UserID: l.Position.ID}
+			return addExamined(&out, q.Page, n, l.Version > 0, l.Position, l)
+		})
+		return out, ignorePageFull(err)
+	})
 }
 
 // friend converts a candidate to a Friend, and reports whether the candidate really is a

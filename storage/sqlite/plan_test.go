@@ -101,6 +101,10 @@ func TestStepsUseTheirIndexes(t *testing.T) {
 		"numbers of messages": {numberMessages, []string{"SCAN message"}, []string{
 			"SEARCH message USING PRIMARY KEY (tenant=? AND user_low=? AND user_high=?)",
 		}},
+		"likers who are followed": {selectFollowedLikers, []string{"SCAN user", "INDEX likers"}, []string{ // up to 500 follows are sorted
+			"SEARCH user_follow USING COVERING INDEX following (tenant=? AND user_id=? AND (version,biz,biz_id)<(?,?,?))",
+			"SEARCH r USING PRIMARY KEY (tenant=? AND user_id=? AND biz=? AND biz_id=?) LEFT-JOIN",
+		}},
 		"due covers": {selectDueCovers, []string{"SCAN", "TEMP B-TREE"}, []string{"INDEX covers_due (cover_due>? AND cover_due<?)"}},
 	} {
 		got := plan(t, s, c.query)

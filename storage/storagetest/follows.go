@@ -206,3 +206,81 @@ func pagesOfFriendsExamineBoundedRows(w *world) {
 	w.equal("friends within the first rows", len(page[0].Entries), 2)
 	w.equal("where it resumes", page[0].Resume.Version, int64(scattered-storage.MaxListScan+1))
 }
+
+// followedLikes returns the ids of all users whom a user follows and who like a subject. It
+// reads pages until the list has ended.
+func (w *world) followedLikes(of storage.User, s storage.Subject, first int) (out []string) {
+	w.Helper()
+	page := storage.Page{First: first}
+	for range 1000 {
+		got, err := w.s.FollowedLikers(w.Context(), []storage.FollowedLikersQuery{{User: of, Subject: s, Page: page}})
+		w.must(err)
+		for i := range got[0].Entries {
+			l := &got[0].Entries[i]
+			out = append(out, l.User.UserID)
+			page.After = l.Position
+			w.equal("a like that is followed", l.Liked, storage.Liked{User: user(l.User.UserID), Subject: s, Reaction: storage.Like, Version: w.states(l.User, s).Liked.Version})
+		}
+		switch {
+		case got[0].Resume != storage.Position{}:
+			page.After = got[0].Resume
+		case len(got[0].Entries) < first:
+			return out
+		}
+	}
+	w.Fatalf("got 1000 pages of likers whom %s follows, want a last one", of.UserID)
+	return nil
+}
+
+func followedLikersAreFollowed(w *world) {
+	alice, bob, carol, dave, erin, s := user("alice"), user("bob"), user("carol"), user("dave"), user("erin"), video("1")
+	w.persist(
+		follow(alice, bob.Subject(), 1), follow(alice, carol.Subject(), 2), follow(alice, dave.Subject(), 3), follow(alice, erin.Subject(), 4),
+		storage.Action{User: alice, Subject: erin.Subject(), Kind: storage.KindFollow, Version: 5}, // no longer
+		follow(alice, s, 6), // no user
+		follow(bob, alice.Subject(), 7),
+		like(bob, s, 20), like(carol, s, 10), react(dave, s, storage.Dislike, 30), like(erin, s, 40), like(alice, s, 50), like(user("stranger"), s, 60),
+		like(dave, video("2"), 70),
+	)
+	for _, first := range []int{1, 2, 3} {
+		w.equal("likers whom alice follows, the latest follow first", w.followedLikes(alice, s, first), []string{"carol", "bob"})
+	}
+	other := storage.User{Tenant: "other", UserID: "alice"}
+	found, err := w.s.FollowedLikers(w.Context(), []storage.FollowedLikersQuery{
+		{User: alice, Subject: video("2"), Page: storage.Page{First: 5}},
+		{User: bob, Subject: s, Page: storage.Page{First: 5}},
+		{User: alice, Subject: video("none"), Page: storage.Page{First: 5}},
+		{User: other, Subject: storage.Subject{Tenant: "other", Biz: "video", BizID: "1"}, Page: storage.Page{First: 5}},
+		{User: user(""), Subject: s, Page: storage.Page{First: 5}},
+		{User: alice, Subject: s, Page: storage.Page{First: 1}},
+	})
+	w.must(err)
+	w.equal("lists of several users, in the order asked", lengths(found), []int{1, 1, 0, 0, 0, 1})
+	w.persist(storage.Action{User: carol, Subject: s, Kind: storage.KindReaction, If: storage.Like, Version: 80})
+	w.equal("likers after an unlike", w.followedLikes(alice, s, 3), []string{"bob"})
+}
+
+// pagesOfFollowedLikersExamineBoundedRows checks that a page examines a bounded number of
+// follows, and that the next page resumes after them.
+func pagesOfFollowedLikersExamineBoundedRows(w *world) {
+	alice, s := user("alice"), video("1")
+	var actions []storage.Action
+	likers := []int64{scattered, scattered - storage.MaxListScan + 1, scattered - storage.MaxListScan, 700, 699, 1}
+	want := make([]string, len(likers))
+	for v := int64(1); v <= scattered; v++ {
+		id := strconv.FormatInt(v, 10)
+		if slices.Contains(likers, v) {
+			actions = append(actions, like(user(id), s, v))
+			want[slices.Index(likers, v)] = id
+		}
+		actions = append(actions, follow(alice, user(id).Subject(), v))
+	}
+	w.persist(actions...)
+	for _, first := range []int{1, 2, 100} {
+		w.equal(fmt.Sprint("likers in pages of ", first), w.followedLikes(alice, s, first), want)
+	}
+	page, err := w.s.FollowedLikers(w.Context(), []storage.FollowedLikersQuery{{User: alice, Subject: s, Page: storage.Page{First: 3}}})
+	w.must(err)
+	w.equal("likers within the first rows", len(page[0].Entries), 2)
+	w.equal("where it resumes", page[0].Resume.Version, int64(scattered-storage.MaxListScan+1))
+}

@@ -129,6 +129,8 @@ var rest = []testCase{
 	{"FriendsFollowEachOther", friendsFollowEachOther},
 	{"FriendsAreSearchedInTheShorterList", friendsAreSearchedInTheShorterList},
 	{"PagesOfFriendsExamineBoundedRows", pagesOfFriendsExamineBoundedRows},
+	{"FollowedLikersAreFollowed", followedLikersAreFollowed},
+	{"PagesOfFollowedLikersExamineBoundedRows", pagesOfFollowedLikersExamineBoundedRows},
 	{"PrivateFoldersAreHidden", privateFoldersAreHidden},
 
 	{"CreateFolder", createFolder},

@@ -67,6 +67,11 @@ func (s *Store) Friends(ctx context.Context, queries []storage.FriendsQuery) ([]
 	return query(ctx, s.lists, "list friends", s.Store.Friends, queries)
 }
 
+// FollowedLikers returns, from the database, lists of likes by users who are followed.
+func (s *Store) FollowedLikers(ctx context.Context, queries []storage.FollowedLikersQuery) ([]storage.ListPage[storage.FollowedLike], error) {
+	return query(ctx, s.lists, "list likers who are followed", s.Store.FollowedLikers, queries)
+}
+
 // Works returns lists of works from the database.
 func (s *Store) Works(ctx context.Context, queries []storage.WorksQuery) ([]storage.ListPage[storage.Work], error) {
 	return query(ctx, s.lists, "list works", s.Store.Works, queries)
