@@ -81,7 +81,7 @@ func TestDocumentsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestDocumentsAreBounded reads an endless list of rows, and an endless row.
+// TestDocumentsAreBounded reads a row without an end.
 func TestDocumentsAreBounded(t *testing.T) {
 	text := &endless{head: `[{"user":"ann","subject":"`}
 	src, err := Open(t.Context(), "-", text, "json")
