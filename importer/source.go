@@ -31,6 +31,22 @@ type Source struct {
 // this is the packed size.
 func (s *Source) Size() int64 { return s.size }
 
+// Peek returns up to the first n bytes of the text, without consuming them. A read error is
+// not reported here: it recurs when the text is read.
+func (s *Source) Peek(n int) []byte {
+	head, _ := s.text.Peek(n)
+	return head
+}
+
+// Read reads the unpacked text, for callers that read a file of another kind than rows.
+func (s *Source) Read(p []byte) (int, error) {
+	n, err := s.text.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = explainDamage(err)
+	}
+	return n, err
+}
+
 // Close closes the file. Standard input stays open.
 func (s *Source) Close() error {
 	s.stop()

@@ -77,3 +77,9 @@ func (t *notifying) SweepDeleted(ctx context.Context, limit int, mark storage.Ma
 	t.notify(outcome)
 	return swept, outcome, err
 }
+
+func (t *notifying) Restore(ctx context.Context, part *storage.Archive, mark storage.Mark) (storage.Outcome, error) {
+	outcome, err := t.Store.Restore(ctx, part, mark)
+	t.notify(outcome)
+	return outcome, err
+}

@@ -21,6 +21,7 @@ type Store interface {
 	DirectMessages
 	Videos
 	Deletions
+	Archives
 	Verifier
 	// Secret returns the 32 random bytes that belong to a name. They are generated when
 	// they are first requested and are the same for every process that uses the store.
@@ -252,6 +253,8 @@ type Outcome struct {
 	// clock, is not in the inbox and contains actions that add up. It may have been
 	// persisted before.
 	Expired []string
+	// Refused holds the elements of an Archive that were not restored.
+	Refused []Refusal
 	// Epoch is the mirror's epoch in which a mirror.Database commits the transaction. It
 	// is 0 if no epoch is open; there is then nothing to mark.
 	Epoch int64

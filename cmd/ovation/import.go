@@ -14,7 +14,9 @@ import (
 	"github.com/cheggaaa/pb/v3"
 	"github.com/mattn/go-isatty"
 
+	"ovation/archive"
 	"ovation/importer"
+	"ovation/storage"
 )
 
 // importCommand imports a file. Its flags override parts of the mapping.
@@ -85,6 +87,8 @@ With --subjects each row declares the author of a subject: columns biz, bizId, a
 
 While nodes use Redis, an import into their database requires OVATION_REDIS_URL as well, so that they show its changes.
 
+A file of ovation export needs no mapping: it is recognised, checked as a whole, and merged with what there is. Ids and times are kept. For each state, folder and comment, the latest change counts; of two numbers of reads of one subject by one user, the higher one.
+
 A file takes effect once: importing it again with the same flags changes nothing, an import that was stopped resumes, and for a file that has grown only the new rows are imported. A file in which a row was changed or removed is a different file from that row on, and its reads count again: put corrected rows into a separate file.
 
 With --counts each row has the counts of a subject. Reads that the database lacks are added as reads of anonymous users; counts of likes and the like come from the imported states, so they are compared and not imported.
@@ -106,9 +110,30 @@ func (c *importCommand) Run(p *program) (err error) {
 		return c.verdict(importer.Result{}, err)
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
+	if archive.Is(src.Peek(archive.HeaderSize)) {
+		return c.importArchive(p, src, mapping)
+	}
 	if c.DryRun {
 		return c.preview(p, src, mapping)
 	}
+	return c.withStore(p, func(store storage.Store) error {
+		told, done := progress(p.stderr, src.Size())
+		options := importer.Options{Mapping: mapping, Tenant: c.Tenant, Strict: c.Strict, Progress: told}
+		var result importer.Result
+		var err error
+		if len(mapping.Counts) > 0 {
+			result, err = importer.ImportCounts(p.ctx, store, src, options)
+		} else {
+			result, err = importer.Import(p.ctx, store, src, options)
+		}
+		done()
+		summarize(p.stdout, result, mapping.Placeholder, "imported")
+		return c.verdict(result, err)
+	})
+}
+
+// withStore calls the function do with the store to import into.
+func (c *importCommand) withStore(p *program, do func(storage.Store) error) (err error) {
 	unlock, err := c.lock(importLock, "imports into")
 	if err != nil {
 		return err
@@ -124,18 +149,7 @@ func (c *importCommand) Run(p *program) (err error) {
 			return err
 		}
 	}
-
-	told, done := progress(p.stderr, src.Size())
-	options := importer.Options{Mapping: mapping, Tenant: c.Tenant, Strict: c.Strict, Progress: told}
-	var result importer.Result
-	if len(mapping.Counts) > 0 {
-		result, err = importer.ImportCounts(p.ctx, store, src, options)
-	} else {
-		result, err = importer.Import(p.ctx, store, src, options)
-	}
-	done()
-	summarize(p.stdout, result, mapping.Placeholder, "imported")
-	return c.verdict(result, err)
+	return do(store)
 }
 
 // mapping returns the mapping that --subjects or --map selects, or the default mapping if

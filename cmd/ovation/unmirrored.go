@@ -74,6 +74,11 @@ func (s unmirrored) DeleteVideo(ctx context.Context, deletion storage.VideoDelet
 	return s.Store.DeleteVideo(ctx, deletion, refuse(mark))
 }
 
+// Restore restores an archive. It returns errMirrorOpen while nodes use Redis.
+func (s unmirrored) Restore(ctx context.Context, part *storage.Archive, mark storage.Mark) (storage.Outcome, error) {
+	return s.Store.Restore(ctx, part, refuse(mark))
+}
+
 // Verify recounts everything. If repair is true, Verify returns errMirrorOpen while nodes
 // use Redis. It checks for such nodes before the repairs, and again after them, because
 // nodes that have begun to use Redis in the meantime may show the repaired counts late.

@@ -361,3 +361,9 @@ func (s *Store) SweepDeleted(ctx context.Context, limit int, mark storage.Mark) 
 	defer s.measure("SweepDeleted", time.Now(), &err)
 	return s.Store.SweepDeleted(ctx, limit, mark)
 }
+
+// Restore implements storage.Archives.
+func (s *Store) Restore(ctx context.Context, part *storage.Archive, mark storage.Mark) (_ storage.Outcome, err error) {
+	defer s.measure("Restore", time.Now(), &err)
+	return s.Store.Restore(ctx, part, mark)
+}

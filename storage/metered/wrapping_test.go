@@ -14,5 +14,6 @@ func TestEveryMethodIsMeasured(t *testing.T) {
 		"a probe, also of Redis":             {"Ping"},
 		"called once, at start":              {"Secret"},
 		"it recounts everything, in minutes": {"Verify"},
+		"it reads everything, in minutes":    {"Export"},
 	})
 }

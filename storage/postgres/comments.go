@@ -75,6 +75,24 @@ CROSS JOIN LATERAL (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bi
 // that the batch needs, and returns ids for new comments in ascending order.
 func (t *tx) lookUpComments(of *sqlstore.CommentBatch) (ids []sqlstore.NewID, err error) {
 	b := t.batch()
+	queueCommentLookups(b, of)
+	b.Queue(selectCommentIDs, int64(of.Size()), int64(sqlstore.IDEpoch), int64(1<<sqlstore.IDShift)).Query(eachRow(func(row pgx.Rows) error {
+		var id sqlstore.NewID
+		err := row.Scan(&id.ID, &id.At)
+		ids, of.Now = append(ids, id), max(of.Now, id.At)
+		return err
+	}))
+	lookUpRequests(b, &of.RequestLog)
+	if err := t.send(b); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(ids, func(x, y sqlstore.NewID) int { return cmp.Compare(x.ID, y.ID) })
+	return ids, t.lookUpRepeated(of)
+}
+
+// queueCommentLookups queues statements that lock the comment counts of the subjects, and
+// fill in counts, parents and deleted subjects.
+func queueCommentLookups(b *pgx.Batch, of *sqlstore.CommentBatch) {
 	keys := subjectKeys(of.Subjects)
 	b.Queue(lockCommentCounts, keys.args()...)
 	b.Queue(selectCommentCounts, keys.args()...).Query(eachRow(func(row pgx.Rows) error {
@@ -86,29 +104,23 @@ func (t *tx) lookUpComments(of *sqlstore.CommentBatch) (ids []sqlstore.NewID, er
 		}
 		return err
 	}))
-	b.Queue(selectDeletedAmong, keys.args()...).Query(eachRow(func(row pgx.Rows) error {
-		var i int
-		err := row.Scan(&i)
-		if err == nil {
-			of.Deleted[of.Subjects[i-1]] = true
-		}
-		return err
-	}))
-	b.Queue(selectCommentIDs, int64(of.Size()), int64(sqlstore.IDEpoch), int64(1<<sqlstore.IDShift)).Query(eachRow(func(row pgx.Rows) error {
-		var id sqlstore.NewID
-		err := row.Scan(&id.ID, &id.At)
-		ids, of.Now = append(ids, id), max(of.Now, id.At)
-		return err
-	}))
+	queueDeletedAmong(b, of.Subjects, of.Deleted)
 	if len(of.Parents) > 0 {
 		lookUpCommentsOf(b, of.Parents, of.Comments)
 	}
-	lookUpRequests(b, &of.RequestLog)
-	if err := t.send(b); err != nil {
-		return nil, err
-	}
-	slices.SortFunc(ids, func(x, y sqlstore.NewID) int { return cmp.Compare(x.ID, y.ID) })
-	return ids, t.lookUpRepeated(of)
+}
+
+// queueDeletedAmong queues a lookup that adds those of the subjects that are marked as
+// deleted to a set.
+func queueDeletedAmong(b *pgx.Batch, subjects []storage.Subject, into sqlstore.DeletedSubjects) {
+	b.Queue(selectDeletedAmong, subjectKeys(subjects).args()...).Query(eachRow(func(row pgx.Rows) error {
+		var i int
+		err := row.Scan(&i)
+		if err == nil {
+			into[subjects[i-1]] = true
+		}
+		return err
+	}))
 }
 
 // lookUpRepeated looks up the comments that were added by earlier requests with the same
@@ -125,12 +137,13 @@ func (t *tx) lookUpRepeated(of *sqlstore.CommentBatch) error {
 
 const (
 	insertComments = `
-INSERT INTO comment (tenant, biz, biz_id, user_id, text, comment_id, reply_to, created, version,
+INSERT INTO comment (tenant, biz, biz_id, user_id, text, edited_by, comment_id, reply_to, created, version,
     edited, deleted, listed, reply_count, like_count)
-SELECT k.tenant, k.biz, k.biz_id, k.user_id, k.text, k.comment_id, k.reply_to, k.created, k.version,
-    0, 0, TRUE, 0, coalesce(i.like_count, 0)
-FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[])
-    WITH ORDINALITY AS k (tenant, biz, biz_id, user_id, text, comment_id, reply_to, created, version, ord)
+SELECT k.tenant, k.biz, k.biz_id, k.user_id, k.text, k.edited_by, k.comment_id, k.reply_to, k.created, k.version,
+    k.edited, k.deleted, k.listed = 1, k.reply_count, coalesce(i.like_count, 0)
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[],
+        $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[])
+    WITH ORDINALITY AS k (tenant, biz, biz_id, user_id, text, edited_by, comment_id, reply_to, created, version, edited, deleted, listed, reply_count, ord)
 LEFT JOIN LATERAL (SELECT like_count FROM interactive i
     WHERE i.tenant = k.tenant AND i.biz = 'comment' AND i.biz_id = k.comment_id::text LIMIT 1) i ON TRUE
 ORDER BY k.ord`
@@ -177,9 +190,10 @@ func (t *tx) writeComments(of *sqlstore.CommentBatch) error {
 // queueComments queues statements that write the results of Decide, except requests and
 // totals.
 func queueComments(b *pgx.Batch, of *sqlstore.CommentBatch) {
-	rows := newColumns(5, 4, len(of.Added))
+	rows := newColumns(6, 8, len(of.Added))
 	for _, c := range of.Added {
-		rows.add([]string{c.Subject.Tenant, c.Subject.Biz, c.Subject.BizID, c.User.UserID, c.Text}, c.Number, c.ParentID, c.Created, c.Version)
+		rows.add([]string{c.Subject.Tenant, c.Subject.Biz, c.Subject.BizID, c.User.UserID, c.Text, c.EditorID},
+			c.Number, c.ParentID, c.Created, c.Version, c.Edited, c.DeletedAt, sqlstore.BoolToInt(c.Listed()), c.ReplyCount)
 	}
 	b.Queue(insertComments, rows.args()...)
 	adjustReplyCounts(b, of.Replies)

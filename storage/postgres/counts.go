@@ -57,7 +57,7 @@ func (t *tx) applyTally(
 
 const upsertCounts = `
 INSERT INTO interactive AS i (tenant, biz, biz_id, read_count, reader_count, like_count, dislike_count, collect_count, follower_count, version)
-SELECT k.tenant, k.biz, k.biz_id, k.reads, k.readers, k.likes, k.dislikes, k.collects, k.followers, 1
+SELECT k.tenant, k.biz, k.biz_id, k.reads, k.readers, k.likes, k.dislikes, k.collects, k.followers, $10::bigint
 FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[])
     WITH ORDINALITY AS k (tenant, biz, biz_id, reads, readers, likes, dislikes, collects, followers, ord)
 ORDER BY k.ord
@@ -68,7 +68,7 @@ ON CONFLICT (tenant, biz_id, biz) DO UPDATE SET
     dislike_count = i.dislike_count + excluded.dislike_count,
     collect_count = i.collect_count + excluded.collect_count,
     follower_count = i.follower_count + excluded.follower_count,
-    version = i.version + 1
+    version = CASE WHEN i.version = 0 THEN excluded.version ELSE i.version + 1 END
 RETURNING tenant, biz, biz_id, read_count, reader_count, like_count, dislike_count, collect_count, follower_count, author, deleted > 0, version`
 
 func adjustCounts(b *pgx.Batch, by sqlstore.Tally, row func(pgx.Rows) error) {
@@ -80,7 +80,7 @@ func adjustCounts(b *pgx.Batch, by sqlstore.Tally, row func(pgx.Rows) error) {
 		c := by.Subjects[s]
 		rows.add([]string{s.Tenant, s.Biz, s.BizID}, c.ReadCount, c.ReaderCount, c.LikeCount, c.DislikeCount, c.CollectCount, c.FollowerCount)
 	}
-	b.Queue(upsertCounts, rows.args()...).Query(eachRow(row))
+	b.Queue(upsertCounts, rows.args(by.FirstVersion)...).Query(eachRow(row))
 }
 
 const selectPresentCounts = `

@@ -63,9 +63,9 @@ func existingFolders(b *pgx.Batch, keys []storage.FolderKey) map[storage.FolderK
 func lockCollectionOwners(b *pgx.Batch, messages []storage.Message) *sqlstore.FolderIndex {
 	owners := make(map[storage.User]int64)
 	named := make(map[storage.FolderKey]bool)
-	for i := range messages {
-		for j := range messages[i].Actions {
-			a := &messages[i].Actions[j]
+	for _, m := range messages {
+		for i := range m.Actions {
+			a := &m.Actions[i]
 			if a.Kind != storage.KindCollection {
 				continue
 			}

@@ -48,6 +48,11 @@ func lookUpClears(b *pgx.Batch, messages []storage.Message) map[storage.StateKey
 			}
 		}
 	}
+	return lookUpClearsOf(b, reads)
+}
+
+// lookUpClearsOf is a variant of lookUpClears for the keys of reads.
+func lookUpClearsOf(b *pgx.Batch, reads []storage.StateKey) map[storage.StateKey]int64 {
 	if len(reads) == 0 {
 		return nil
 	}

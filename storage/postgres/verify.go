@@ -101,9 +101,9 @@ const repairLockTimeout = `SET LOCAL lock_timeout = '3s'`
 
 // stream runs one statement. It calls row for each row of the result, without buffering
 // the rows.
-func (t *tx) stream(query string, row func(scan func(...any) error) error) error {
+func (t *tx) stream(query string, row func(scan func(...any) error) error, args ...any) error {
 	var ours error // an error of row, not of the server
-	rows, err := t.begun.Query(t.ctx, query)
+	rows, err := t.begun.Query(t.ctx, query, args...)
 	if err == nil {
 		err = eachRow(func(rows pgx.Rows) error {
 			ours = row(rows.Scan)

@@ -89,10 +89,11 @@ func (t tx) commentIDs(b *sqlstore.CommentBatch, now int64) ([]sqlstore.NewID, e
 
 const (
 	insertComments = `
-INSERT INTO comment (tenant, biz, biz_id, user_id, text, comment_id, reply_to, created, version,
+INSERT INTO comment (tenant, biz, biz_id, user_id, text, edited_by, comment_id, reply_to, created, version,
     edited, deleted, listed, reply_count, like_count)
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, value ->> 8, 0, 0, 1, 0,
-    coalesce((SELECT like_count FROM interactive WHERE tenant = value ->> 0 AND biz = 'comment' AND biz_id = CAST(value ->> 5 AS TEXT)), 0)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, value ->> 8, value ->> 9,
+    value ->> 10, value ->> 11, value ->> 12, value ->> 13,
+    coalesce((SELECT like_count FROM interactive WHERE tenant = value ->> 0 AND biz = 'comment' AND biz_id = CAST(value ->> 6 AS TEXT)), 0)
 FROM jsonb_each(?)`
 
 	updateReplyCounts = `
@@ -112,7 +113,8 @@ func (t tx) writeComments(b *sqlstore.CommentBatch, now int64) error {
 	}
 	var added tuples
 	for _, c := range b.Added {
-		added.add([]string{c.Subject.Tenant, c.Subject.Biz, c.Subject.BizID, c.User.UserID, c.Text}, c.Number, c.ParentID, c.Created, c.Version)
+		added.add([]string{c.Subject.Tenant, c.Subject.Biz, c.Subject.BizID, c.User.UserID, c.Text, c.EditorID},
+			c.Number, c.ParentID, c.Created, c.Version, c.Edited, c.DeletedAt, sqlstore.BoolToInt(c.Listed()), c.ReplyCount)
 	}
 	if _, err := t.exec(insertComments, added.json()); err != nil {
 		return err

@@ -17,7 +17,7 @@ ON CONFLICT DO UPDATE SET
     dislike_count = i.dislike_count + excluded.dislike_count,
     collect_count = i.collect_count + excluded.collect_count,
     follower_count = i.follower_count + excluded.follower_count,
-    version = i.version + 1
+    version = CASE WHEN i.version = 0 THEN excluded.version ELSE i.version + 1 END
 RETURNING tenant, biz, biz_id, read_count, reader_count, like_count, dislike_count, collect_count, follower_count, author, deleted > 0, version`
 
 	updateItemCounts = `
@@ -26,16 +26,15 @@ WHERE tenant = k.value ->> 0 AND user_id = k.value ->> 1 AND folder_id = k.value
 )
 
 // applyTally declares authors, adjusts counts and totals, and returns the new counts of
-// each subject, ordered by tenant, biz and bizId. The parameter first is the version
-// given to new rows.
-func (t tx) applyTally(by sqlstore.Tally, declared []storage.Action, first int64) ([]storage.SubjectCounts, error) {
+// each subject, ordered by tenant, biz and bizId.
+func (t tx) applyTally(by sqlstore.Tally, declared []storage.Action) ([]storage.SubjectCounts, error) {
 	if err := t.adjustItemCounts(by.Folders); err != nil {
 		return nil, err
 	}
 	if err := t.declare(by, declared); err != nil {
 		return nil, err
 	}
-	counts, err := t.adjustCounts(by, first)
+	counts, err := t.adjustCounts(by)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +42,7 @@ func (t tx) applyTally(by sqlstore.Tally, declared []storage.Action, first int64
 	return counts, t.adjustTotals(by.Users)
 }
 
-func (t tx) adjustCounts(by sqlstore.Tally, first int64) ([]storage.SubjectCounts, error) {
+func (t tx) adjustCounts(by sqlstore.Tally) ([]storage.SubjectCounts, error) {
 	if len(by.Subjects) == 0 {
 		return nil, nil
 	}
@@ -54,7 +53,7 @@ func (t tx) adjustCounts(by sqlstore.Tally, first int64) ([]storage.SubjectCount
 		rows.add([]string{s.Tenant, s.Biz, s.BizID}, c.ReadCount, c.ReaderCount, c.LikeCount, c.DislikeCount, c.CollectCount, c.FollowerCount)
 	}
 	out := make([]storage.SubjectCounts, 0, len(by.Subjects))
-	err := t.query(upsertCounts, []any{rows.json(), first}, func(scan func(...any) error) error {
+	err := t.query(upsertCounts, []any{rows.json(), by.FirstVersion}, func(scan func(...any) error) error {
 		var c storage.SubjectCounts
 		err := scan(&c.Subject.Tenant, &c.Subject.Biz, &c.Subject.BizID,
 			&c.ReadCount, &c.ReaderCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Deleted, &c.Version)

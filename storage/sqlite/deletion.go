@@ -198,7 +198,7 @@ func (t tx) sweep(of *sqlstore.Sweep, outcome *storage.Outcome) ([]storage.Subje
 	t.events.Comments(storage.EventCommentDeleted, deletion.Removed, of.Now)
 	tally := sqlstore.TallyOf(outcome.Applied, sqlstore.ByKind{})
 	tally.AddComments(deletion.ByUser)
-	if outcome.Counts, err = t.applyTally(tally, of.Marks(tally), 1); err != nil {
+	if outcome.Counts, err = t.applyTally(tally, of.Marks(tally)); err != nil {
 		return nil, err
 	}
 	if err := t.queueDeleted(deletion.Gone, of.Now); err != nil {

@@ -122,7 +122,7 @@ func (s *Store) EmptyFolder(
 			return err
 		}
 		t.events.States(outcome.Applied, storage.Micros(at))
-		if outcome.Counts, err = t.applyTally(sqlstore.TallyOf(outcome.Applied, sqlstore.ByKind{}), nil, 1); err != nil {
+		if outcome.Counts, err = t.applyTally(sqlstore.TallyOf(outcome.Applied, sqlstore.ByKind{}), nil); err != nil {
 			return err
 		}
 		return callMark(ctx, mark, outcome)

@@ -28,25 +28,29 @@ WHERE tenant = ? AND user_id = ? AND first_read <= ? AND (biz, biz_id) >= (?, ?)
 
 // hideReads hides reads that users have cleared from their histories.
 func (t tx) hideReads(of *sqlstore.ByKind) error {
-	if len(of.Reads) == 0 {
-		return nil
-	}
-	var keys tuples
+	keys := make([]storage.StateKey, len(of.Reads))
 	for i := range of.Reads {
-		a := &of.Reads[i]
-		keys.add([]string{a.User.Tenant, a.User.UserID, a.Subject.Biz, a.Subject.BizID})
+		keys[i] = storage.StateKey{User: of.Reads[i].User, Subject: of.Reads[i].Subject}
+	}
+	clears, err := t.clears(keys)
+	of.HideReads(clears)
+	return err
+}
+
+// clears maps those of the given reads that users have cleared to the highest version that a
+// clear covers.
+func (t tx) clears(reads []storage.StateKey) (map[storage.StateKey]int64, error) {
+	if len(reads) == 0 {
+		return nil, nil //nolint:nilnil // none is cleared
 	}
 	clears := map[storage.StateKey]int64{}
-	err := t.query(selectClears, []any{keys.json()}, func(scan func(...any) error) error {
+	return clears, t.query(selectClears, []any{stateKeys(reads)}, func(scan func(...any) error) error {
 		var i int
 		var version int64
 		err := scan(&i, &version)
-		key := storage.StateKey{User: of.Reads[i].User, Subject: of.Reads[i].Subject}
-		clears[key] = max(clears[key], version)
+		clears[reads[i]] = max(clears[reads[i]], version)
 		return err
 	})
-	of.HideReads(clears)
-	return err
 }
 
 // BeginClear records a clear.
@@ -84,7 +88,7 @@ func (s *Store) ClearReads(ctx context.Context, clearing storage.ReadsClear, lim
 			if err := t.addReads(found.Hidden()); err != nil {
 				return err
 			}
-			if outcome.Counts, err = t.applyTally(found.Tally(), nil, 1); err != nil {
+			if outcome.Counts, err = t.applyTally(found.Tally(), nil); err != nil {
 				return err
 			}
 		}

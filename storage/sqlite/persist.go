@@ -145,7 +145,7 @@ func (t tx) apply(outcome *storage.Outcome, received sqlstore.NewAndSkipped, now
 	}
 	moved := sqlstore.TallyOf(outcome.Applied, of)
 	moved.AddComments(writers)
-	if outcome.Counts, err = t.applyTally(moved, of.Authors, 1); err != nil {
+	if outcome.Counts, err = t.applyTally(moved, of.Authors); err != nil {
 		return err
 	}
 	if err := received.Refuse(moved); err != nil {

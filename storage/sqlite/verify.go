@@ -197,7 +197,8 @@ func (t tx) repair(d *sqlstore.Discrepancies, now int64) error {
 	}
 	// If counts were deleted by hand, their version is unknown. The current time is
 	// higher than any number of changes.
-	if _, err := t.applyTally(d.Tally, nil, now); err != nil {
+	d.FirstVersion = now
+	if _, err := t.applyTally(d.Tally, nil); err != nil {
 		return err
 	}
 	if err := t.repairComments(d, now); err != nil {

@@ -135,7 +135,7 @@ func (s *Store) PublishVideo(ctx context.Context, video storage.NewVideo, mark s
 		if out.Video, err = t.publish(p, now); err != nil {
 			return err
 		}
-		if outcome.Counts, err = t.applyTally(sqlstore.NewTally(), []storage.Action{sqlstore.PublishDeclaration(out.Video)}, 1); err != nil {
+		if outcome.Counts, err = t.applyTally(sqlstore.NewTally(), []storage.Action{sqlstore.PublishDeclaration(out.Video)}); err != nil {
 			return err
 		}
 		return callMark(ctx, mark, outcome)
@@ -194,7 +194,7 @@ func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion,
 		if err := t.queueDeleted([]storage.Subject{subject}, now); err != nil {
 			return err
 		}
-		if outcome.Counts, err = t.applyTally(tally, []storage.Action{sqlstore.Withdraw(subject, now)}, 1); err != nil {
+		if outcome.Counts, err = t.applyTally(tally, []storage.Action{sqlstore.Withdraw(subject, now)}); err != nil {
 			return err
 		}
 		return callMark(ctx, mark, outcome)

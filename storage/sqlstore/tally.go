@@ -29,6 +29,8 @@ type Tally struct {
 	// field unset, because the repair corrects LikeCount and the totals of users
 	// separately.
 	LikesToAuthors bool
+	// FirstVersion is the version that the counts of a subject without counts get.
+	FirstVersion int64
 	// Deleted holds the subjects that the transaction marks as deleted, with the time in
 	// microseconds since 1970. The transaction also withdraws their authors.
 	Deleted map[storage.Subject]int64
@@ -41,7 +43,7 @@ func NewTally() Tally {
 	return Tally{
 		Subjects: map[storage.Subject]*storage.Counts{}, Folders: map[storage.FolderKey]int64{},
 		Users: map[storage.User]*storage.UserTotals{}, Deleted: map[storage.Subject]int64{},
-		Refused: map[storage.Subject]bool{},
+		Refused: map[storage.Subject]bool{}, FirstVersion: 1,
 	}
 }
 

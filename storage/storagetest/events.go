@@ -37,6 +37,8 @@ func RunEvents(t *testing.T, newDatabase func(t *testing.T) Database) {
 		{"ModelFoldsToItsEvents", func(w *world) { model(w); w.folds() }},
 		{"CommentsModelFoldsToItsEvents", func(w *world) { commentsModel(w); w.folds() }},
 		{"ConcurrentWritersFoldToTheirEvents", concurrentWritersFoldToTheirEvents},
+		{"ArchivesFoldToTheirEvents", func(w *world) { archivesHoldEverything(w); w.folds() }},
+		{"MergesFoldToTheirEvents", func(w *world) { restoredFoldersKeepTheirNames(w); restoredCommentsAreMerged(w); w.folds() }},
 	})
 }
 

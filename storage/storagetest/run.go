@@ -112,6 +112,10 @@ var states = []testCase{
 	{"VerifyFindsUnsweptSubjects", verifyFindsUnsweptSubjects},
 	{"PublicationsAreMarked", publicationsAreMarked},
 
+	{"ArchivesHoldEverything", archivesHoldEverything},
+	{"ArchivesAreMerged", archivesAreMerged},
+	{"RestoredSubjectsStayDeleted", restoredSubjectsStayDeleted},
+
 	{"VerifyFindsAndRepairs", verifyFindsAndRepairs},
 	{"VerifyMovesTheItemsOfSeveralFolders", verifyMovesTheItemsOfSeveralFolders},
 	{"VerifyEndsWithTheReport", verifyEndsWithTheReport},
@@ -139,6 +143,14 @@ var rest = []testCase{
 	{"FoldersAreBounded", foldersAreBounded},
 	{"UpdateFolder", updateFolder},
 	{"DefaultFolderIsMadeOnDemand", defaultFolderIsMadeOnDemand},
+
+	{"ArchivesOfUsersHoldWhatIsTheirs", archivesOfUsersHoldWhatIsTheirs},
+	{"ArchivesAreOfOneMoment", archivesAreOfOneMoment},
+	{"RestoredFoldersKeepTheirNames", restoredFoldersKeepTheirNames},
+	{"RestoredCommentsAreMerged", restoredCommentsAreMerged},
+	{"RestoredMessagesAreNumbered", restoredMessagesAreNumbered},
+	{"AccountsAreRestoredOnce", accountsAreRestoredOnce},
+	{"InvalidArchivesRestoreNothing", invalidArchivesRestoreNothing},
 
 	{"CommentsAreListed", commentsAreListed},
 	{"CommentsOfUsersAreListed", commentsOfUsersAreListed},

@@ -183,6 +183,15 @@ func (d *Database) SweepDeleted(ctx context.Context, limit int, mark storage.Mar
 	return swept, *outcome, nil
 }
 
+// Restore restores an archive in the current epoch.
+func (d *Database) Restore(ctx context.Context, part *storage.Archive, mark storage.Mark) (storage.Outcome, error) {
+	outcome := new(storage.Outcome)
+	if _, err := d.Store.Restore(ctx, part, d.markInEpoch(mark, outcome)); err != nil {
+		return storage.Outcome{}, err
+	}
+	return *outcome, nil
+}
+
 // Verify verifies the counts. It repairs them only in an epoch that admits transactions.
 func (d *Database) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (int64, error) {
 	if repair {

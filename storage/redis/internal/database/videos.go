@@ -85,3 +85,20 @@ func (s *Store) SweepDeleted(ctx context.Context, limit int, mark storage.Mark) 
 	}
 	return s.Store.SweepDeleted(ctx, limit, mark)
 }
+
+// Export exports from the database. It takes no slot of the reads, because no request waits
+// for it.
+func (s *Store) Export(ctx context.Context, of storage.ArchiveQuery, each func(*storage.Archive) error) error {
+	if err := s.database.Err(); err != nil {
+		return err
+	}
+	return s.Store.Export(ctx, of, each)
+}
+
+// Restore restores an archive in the database.
+func (s *Store) Restore(ctx context.Context, part *storage.Archive, mark storage.Mark) (storage.Outcome, error) {
+	if err := s.database.Err(); err != nil {
+		return storage.Outcome{}, err
+	}
+	return s.Store.Restore(ctx, part, mark)
+}
