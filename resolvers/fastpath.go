@@ -13,6 +13,7 @@ import (
 	"ovation/resolvers/plan"
 	"ovation/resolvers/rows"
 	"ovation/resolvers/viewer"
+	"ovation/storage"
 )
 
 // request is a running query or mutation.
@@ -95,17 +96,41 @@ func (r *Root) writeData(memory context.Context, p *plan.Plan, roots *plan.Selec
 		w.Open()
 		for i, value := range values {
 			field := &roots.Fields[i]
-			selected := field.Of(graph.PlainType(value))
-			if selected == nil || !selected.Writable {
-				w.Fail()
-				return
-			}
 			w.Entry(i)
 			w.Name(field.Alias)
-			w.Write(selected.Fast, value)
+			if nodes, is := value.([]storage.Node); is {
+				writeNodes(w, field, nodes)
+			} else {
+				writeValue(w, field, value)
+			}
 		}
 		w.Close()
 	})
+}
+
+// writeNodes writes a list of objects of the types that a field can hold. Each may be
+// null.
+func writeNodes(w *graph.PlainWriter, field *plan.Field, nodes []storage.Node) {
+	w.OpenList()
+	for i, node := range nodes {
+		w.Entry(i)
+		if node == nil {
+			w.Null(false)
+		} else {
+			writeValue(w, field, node)
+		}
+	}
+	w.CloseList()
+}
+
+// writeValue writes an object or a list of objects of one type.
+func writeValue(w *graph.PlainWriter, field *plan.Field, value any) {
+	selected := field.Of(graph.PlainType(value))
+	if selected == nil || !selected.Writable {
+		w.Fail()
+		return
+	}
+	w.Write(selected.Fast, value)
 }
 
 // encodePlain returns the JSON that write produces, or false if the executor must

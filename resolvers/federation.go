@@ -75,8 +75,7 @@ func (r queryResolver) Entities(ctx context.Context, given []map[string]any) ([]
 }
 
 // entities enqueues the objects of Query._entities. If all of them are subjects, as on a
-// page of another subgraph's objects, they are loaded and written as those of
-// Query.interactives are.
+// page of another subgraph's objects, they are loaded as those of Query.interactives are.
 func (p *prefetch) entities(field *plan.Field, _ any) {
 	given := representationsOf(p.argument(field, "representations"))
 	n := given.len()
@@ -95,11 +94,18 @@ func (p *prefetch) entities(field *plan.Field, _ any) {
 		p.subjects(field, subjects)
 		return
 	}
-	for i := range n {
+	refs, valid := make([]storage.NodeRef, n), true
+	for i := range refs {
 		ref, err := given.at(i).ref(p.me.Tenant)
-		if ok, _ := admits(p.me, ref); ok && err == nil {
+		if refs[i], valid = ref, valid && err == nil; err != nil {
+			continue
+		}
+		if ok, _ := admits(p.me, ref); ok {
 			p.visitNode(field, ref)
 		}
+	}
+	if valid {
+		p.roots = append(p.roots, rootField{refs: refs})
 	}
 }
 

@@ -288,16 +288,17 @@ func TestEntitiesMakeAConstantNumberOfCalls(t *testing.T) {
 	}
 }
 
-// A page of subjects that a gateway asks for is answered without the executor.
+// What a gateway asks for is answered without the executor, unless there is an error.
 // TestPlainAnswersAreThoseOfTheExecutor compares the answers.
 func TestEntitiesNeedNoExecutor(t *testing.T) {
 	s := start(t, asSubgraph)
-	fields := 0
+	folder, fields := s.newFolder(t, "alice", "Clips", false), 0
 	s.engine.AroundRootFields(func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
 		fields++
 		return next(ctx)
 	})
-	const page = entitiesOf + `__typename ... on Interactive { bizId likeCount liked { reaction at } collected { folder { name } } author { userId } } ... on User { userId } } }`
+	const page = entitiesOf + `__typename ... on Interactive { bizId likeCount liked { reaction at } collected { folder { name } } author { userId } }
+		... on User { userId interactive { followerCount followed { at } } } ... on Comment { text } ... on Folder { name } } again: _entities(representations: $r) { ... on Interactive { likeCount } } }`
 	for _, c := range []struct {
 		representations []any
 		fields          int
@@ -306,7 +307,9 @@ func TestEntitiesNeedNoExecutor(t *testing.T) {
 		{pageOf(100), 0},
 		{[]any{}, 0},
 		{append(pageOf(3), typed("Interactive", "id", (&storage.Interactive{Subject: commentedSubject}).ID())), 0},
-		{append(pageOf(3), typed("User", "userId", "bob")), 1},
+		{append(pageOf(3), typed("User", "userId", "bob"), typed("Folder", "id", "nothing")), 2},
+		{append(pageOf(3), typed("User", "userId", "bob"), typed("Comment", "commentId", 1)), 0},
+		{[]any{typed("User", "id", storage.User{Tenant: "other", UserID: "bob"}.ID()), typed("Folder", "id", folder)}, 0},
 	} {
 		fields = 0
 		response := firstEvent(t, s, "alice", operation{text: page, variables: map[string]any{"r": c.representations}})

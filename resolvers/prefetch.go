@@ -31,7 +31,7 @@ type prefetch struct {
 	keys      loaders.Keys
 	hasKeys   bool     // keys is not empty
 	callbacks []func() // called when the keys are loaded
-	roots     []rootSubjects
+	roots     []rootField
 	users     []storage.User // the authors visited, allocated together
 
 	// unavailable is set if loading failed with an error that clients receive as
@@ -39,11 +39,15 @@ type prefetch struct {
 	unavailable error
 }
 
-// rootSubjects holds the subjects of a field of Query. The field's arguments are valid.
-type rootSubjects struct {
+// rootField is a field of Query whose value is known once everything is prefetched: subjects,
+// or the objects of other types to which representations refer. The field's arguments are
+// valid.
+type rootField struct {
 	subjects []storage.Subject
 	single   bool                   // the field is not a list
 	found    []*storage.Interactive // nil unless deeper fields needed the subjects
+
+	refs []storage.NodeRef // if it is not nil, nothing else is set
 }
 
 func (r *Root) newPrefetch(ctx context.Context) *prefetch {
@@ -52,8 +56,8 @@ func (r *Root) newPrefetch(ctx context.Context) *prefetch {
 	}
 }
 
-// prefetchQuery loads what a query needs. If all root fields of the query are subjects,
-// it returns the values of these fields.
+// prefetchQuery loads what a query needs. If all root fields of the query are subjects or
+// entities, it returns the values of these fields.
 func (r *Root) prefetchQuery(ctx context.Context, roots *plan.Selection) (values []any) {
 	a := r.newPrefetch(ctx)
 	for i := range roots.Fields {
@@ -64,20 +68,36 @@ func (r *Root) prefetchQuery(ctx context.Context, roots *plan.Selection) (values
 		return nil
 	}
 	values = make([]any, 0, len(a.roots))
-	for _, one := range a.roots {
-		if one.found == nil { // the subjects are cached, unless loading has failed
-			var err error
-			if one.found, err = a.loaders.Interactives(ctx, one.subjects); err != nil {
-				return nil // the executor reports the error
-			}
+	for i := range a.roots {
+		value, err := a.value(&a.roots[i])
+		if err != nil {
+			return nil // the executor reports the error
 		}
-		if one.single {
-			values = append(values, one.found[0])
-		} else {
-			values = append(values, one.found)
-		}
+		values = append(values, value)
 	}
 	return values
+}
+
+// value returns the value of a root field. It is cached, unless loading has failed.
+func (p *prefetch) value(of *rootField) (_ any, err error) {
+	if of.refs != nil {
+		nodes := make([]storage.Node, len(of.refs))
+		for i, ref := range of.refs {
+			if nodes[i], err = p.node(p.ctx, ref); err != nil {
+				return nil, err
+			}
+		}
+		return nodes, nil
+	}
+	if of.found == nil {
+		if of.found, err = p.loaders.Interactives(p.ctx, of.subjects); err != nil {
+			return nil, err
+		}
+	}
+	if of.single {
+		return of.found[0], nil
+	}
+	return of.found, nil
 }
 
 // run loads the collected keys, and what the loaded objects need, level by level.

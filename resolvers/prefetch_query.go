@@ -59,8 +59,8 @@ func (p *prefetch) subjectFrom(biz, bizID any) (storage.Subject, bool) {
 // subjects. An author that was not cached, or has changed, is visited after the subjects
 // are loaded.
 func (p *prefetch) subjects(field *plan.Field, subjects []storage.Subject) {
-	root := len(p.roots)
-	p.roots = append(p.roots, rootSubjects{subjects: subjects, single: field.Name == "interactive"})
+	at := len(p.roots)
+	p.roots = append(p.roots, rootField{subjects: subjects, single: field.Name == "interactive"})
 	if p.keys.Interactives == nil {
 		p.keys.Interactives = slices.Clip(subjects)
 	} else {
@@ -77,7 +77,7 @@ func (p *prefetch) subjects(field *plan.Field, subjects []storage.Subject) {
 		if err != nil {
 			return
 		}
-		p.roots[root].found = found
+		p.roots[at].found = found
 		for i, one := range found {
 			for k := range selected.Fields {
 				field := &selected.Fields[k]
