@@ -1,14 +1,19 @@
 package main
 
 import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
 	"time"
 
 	"ovation/storage"
+	"ovation/worker/events"
 )
 
 // eventsFlag switches on the log of events in a process that changes data.
 type eventsFlag struct {
-	Events bool `help:"Log every change as an event; must be the same for all processes." negatable:"" variable:"OVATION_EVENTS"`
+	Events bool `help:"Log every change as an event, for ovation events; must be the same for all processes." negatable:"" variable:"OVATION_EVENTS"`
 }
 
 // eventOptions returns the options of a store.
@@ -31,4 +36,136 @@ func (f keptEventsFlags) eventOptions() storage.EventOptions {
 	options := f.eventsFlag.eventOptions()
 	options.Keep = time.Duration(f.EventsKeep)
 	return options
+}
+
+// eventsCommand prints the log of events.
+type eventsCommand struct {
+	dataFlag     `embed:""`
+	postgresFlag `embed:""`
+
+	From   string `default:"start" help:"Begin after the event with this cursor, at the start of the log, or at its end." placeholder:"CURSOR|start|end" variable:"OVATION_EVENTS_FROM"`
+	Follow bool   `help:"At the end of the log, wait for more." variable:"OVATION_EVENTS_FOLLOW"`
+	Biz    string `help:"Only events of this kind of content." placeholder:"BIZ" type:"biz" variable:"OVATION_EVENTS_BIZ"`
+	Tenant string `help:"Only events of this tenant." placeholder:"TENANT" type:"tenant" variable:"OVATION_EVENTS_TENANT"`
+}
+
+// Help returns the text between the command's summary and its flags.
+func (*eventsCommand) Help() string {
+	return `Every line is an event in the JSON format of CloudEvents 1.0, from the data folder or, if OVATION_POSTGRES_URL is set, from Postgres. A server may run at the same time; events are logged if it was started with --events.
+
+Save the attribute cursor of the last event that you have handled, and continue with --from CURSOR. Every event is then printed at least once, and in the order of the changes. The attribute id never changes, so it identifies an event that is printed again. After the last event, or when it is stopped, the command writes the cursor to continue from to the standard error; with a filter, it may be ahead of the last event that was printed.
+
+A cursor is refused if it belongs to another database, if events after it were pruned (--events-keep), or if the database was restored from a backup that does not reach it.
+
+Exit codes: 0 printed, or stopped, 1 failed, 2 wrong flags, or a cursor that is refused.`
+}
+
+// log opens the log.
+func (c *eventsCommand) log(p *program) (interface {
+	storage.EventLog
+	io.Closer
+}, error,
+) {
+	if c.PostgresURL == "" {
+		return c.openSQLite(p.ctx, false, storage.EventOptions{})
+	}
+	return c.openPostgres(p.ctx, discardLog, p.now, storage.EventOptions{})
+}
+
+// Run prints events until the end of the log or, with --follow, until the program is
+// stopped.
+func (c *eventsCommand) Run(p *program) (err error) {
+	if name := firstSet(p.getenv, distributed...); name != "" && c.PostgresURL == "" {
+		return usage("%s is set and OVATION_POSTGRES_URL is not: set it, or unset %s to read the data folder", name, name)
+	}
+	log, err := c.log(p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	stream, err := log.EventStream(p.ctx)
+	if err != nil {
+		return err
+	}
+	at := events.Cursor{Stream: stream.ID}
+	if at.Position, err = c.start(stream); err != nil {
+		return err
+	}
+	if stream.Last == 0 && !c.Follow {
+		sayf(p.stderr, "There are no events yet; they are logged while a server runs with --events.\n")
+		return nil
+	}
+	printed, err := c.print(p, log, &at)
+	if err == nil || p.ctx.Err() != nil {
+		sayf(p.stderr, "%d events; continue with: --from %s\n", printed, at)
+		return nil
+	}
+	return fmt.Errorf("%w; continue with: --from %s", err, at)
+}
+
+// start returns the position that --from names.
+func (c *eventsCommand) start(stream storage.EventStream) (int64, error) {
+	switch c.From {
+	case "start":
+		return stream.First - 1, nil
+	case "end":
+		return stream.Last, nil
+	}
+	cursor, err := events.ParseCursor(c.From)
+	if err != nil {
+		return 0, usage("--from or OVATION_EVENTS_FROM: %q %w, or start, or end", c.From, err)
+	}
+	position, err := cursor.In(stream)
+	switch {
+	case errors.Is(err, storage.ErrEventsPruned):
+		return 0, usage("--from or OVATION_EVENTS_FROM: %w: read the content of the database anew, or begin at the start of what is kept with --from start, and keep events for longer with --events-keep", err)
+	case errors.Is(err, storage.ErrEventsAhead):
+		return 0, usage("--from or OVATION_EVENTS_FROM: %w: the database was restored from a backup, so events after the backup are lost: read its content anew, and continue with --from end", err)
+	case err != nil:
+		return 0, usage("--from or OVATION_EVENTS_FROM: %w: events begin at --from start there", err)
+	}
+	return position, nil
+}
+
+// The pause before the end of the log is read again doubles from the minimum to the
+// maximum while nothing is added.
+const minEventsPause, maxEventsPause = 20 * time.Millisecond, 500 * time.Millisecond
+
+// print prints the events after the cursor, and moves the cursor. It returns the number of
+// events, and nil at the end of the log or if the context ends.
+func (c *eventsCommand) print(p *program, log storage.EventLog, at *events.Cursor) (printed int, err error) {
+	query := storage.EventsQuery{Tenant: c.Tenant, Biz: c.Biz}
+	out, pause := bufio.NewWriterSize(p.stdout, 1<<16), minEventsPause
+	for {
+		query.After = at.Position
+		page, err := log.Events(p.ctx, query)
+		if err != nil {
+			return printed, err
+		}
+		for i := range page.Events {
+			line, err := events.Encode(at.Stream, &page.Events[i])
+			if err != nil {
+				return printed, err
+			}
+			_, _ = out.Write(append(line, '\n')) // Flush returns the error
+		}
+		if err := out.Flush(); err != nil {
+			return printed, fmt.Errorf("write events: %w", err)
+		}
+		printed += len(page.Events)
+		at.Position = page.Next
+		switch {
+		case page.Next > query.After:
+			pause = minEventsPause
+			continue
+		case !c.Follow:
+			return printed, nil
+		}
+		select {
+		case <-time.After(pause):
+			pause = min(2*pause, maxEventsPause)
+		case <-p.ctx.Done():
+			return printed, nil
+		}
+	}
 }

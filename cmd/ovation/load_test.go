@@ -210,7 +210,7 @@ func (p clickLoad) kill(t *testing.T) {
 	t.Helper()
 	p.killsNode = true // on a busy machine, the time may end before the kill
 	data := t.TempDir()
-	s := serveBinary(t, data)
+	s := serveBinary(t, data, "--events")
 	users, clicks, errs := p.run(s.kill, s)
 	if len(errs) != len(users) {
 		t.Errorf("%d of %d users lost a connection when the server was killed, want all", len(errs), len(users))
@@ -222,6 +222,7 @@ func (p clickLoad) kill(t *testing.T) {
 	}
 	t.Logf("%d users, %d mutations before the end", len(users), clicks)
 	verified(t, data)
+	logged(t, data)
 	s = serveBinary(t, data)
 	for _, c := range users {
 		must(t, c.check(s))

@@ -60,6 +60,7 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 func (p clickLoad) killedWorker(t *testing.T) {
 	t.Helper()
 	s := newSite(t)
+	s.variables["OVATION_EVENTS"] = "true"
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	first := s.start(t, "work")
 	s.start(t, "work")
@@ -69,6 +70,7 @@ func (p clickLoad) killedWorker(t *testing.T) {
 	}
 	t.Logf("%d users, %d mutations", len(users), clicks)
 	s.settled(t, users, a, b)
+	s.logged(t)
 }
 
 func TestKilledNodeLosesNothingAcknowledged(t *testing.T) {
@@ -79,6 +81,7 @@ func TestKilledNodeLosesNothingAcknowledged(t *testing.T) {
 func (p clickLoad) killedNode(t *testing.T) {
 	t.Helper()
 	s := newSite(t)
+	s.variables["OVATION_EVENTS"] = "true"
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	s.start(t, "work")
 	p.killsNode = true // on a busy machine, some users reach the dead node late
@@ -93,6 +96,7 @@ func (p clickLoad) killedNode(t *testing.T) {
 	}
 	t.Logf("%d users, %d mutations", len(users), clicks)
 	s.settled(t, users, b)
+	s.logged(t)
 }
 
 // proxy forwards connections to a server unless the proxy is down.

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ovation/storage"
+	"ovation/storage/postgres"
+	"ovation/storage/storagetest"
+	"ovation/worker/events"
+)
+
+// printedEvent is a line that ovation events prints.
+type printedEvent struct {
+	ID, Type, Subject, Cursor string
+	Data                      struct {
+		Tenant, Biz, BizID  string
+		User, Before, After any
+		Times               int64
+		CommentID, FolderID string
+	}
+}
+
+func printedEvents(t *testing.T, lines string) (out []printedEvent) {
+	t.Helper()
+	for line := range strings.Lines(lines) {
+		var e printedEvent
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("line %q: %v", line, err)
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// event returns what a consumer knows of the event.
+func (e *printedEvent) event(t *testing.T) *storage.Event {
+	t.Helper()
+	text := func(value any) string {
+		if value == nil {
+			return ""
+		}
+		return fmt.Sprint(value)
+	}
+	_, position, _ := strings.Cut(e.ID, "-")
+	at, err := strconv.ParseInt(position, 10, 64)
+	must(t, err)
+	return &storage.Event{
+		Position: at, Type: storage.EventType(strings.TrimPrefix(e.Type, events.TypePrefix)),
+		Subject: storage.Subject{Tenant: e.Data.Tenant, Biz: e.Data.Biz, BizID: e.Data.BizID},
+		User:    storage.User{Tenant: e.Data.Tenant, UserID: text(e.Data.User)},
+		Before:  text(e.Data.Before), After: text(e.Data.After), Times: e.Data.Times, Object: e.Data.CommentID + e.Data.FolderID,
+	}
+}
+
+// foldsToEvents checks that the events in lines, which ovation events has printed, give
+// the content of the store.
+func foldsToEvents(t *testing.T, lines string, store storage.Store) {
+	t.Helper()
+	fold := storagetest.NewFold()
+	for _, e := range printedEvents(t, lines) {
+		must(t, fold.Apply(e.event(t)))
+	}
+	differences, err := fold.Compare(t.Context(), store)
+	must(t, err)
+	for _, d := range differences {
+		t.Error(d)
+	}
+	t.Logf("%d events", fold.Last)
+	if fold.Last == 0 {
+		t.Error("there are no events")
+	}
+}
+
+// logged checks that the events of the data folder give the content of its database.
+func logged(t *testing.T, data string) {
+	t.Helper()
+	got := call(t, environment(), "events", "--data="+data)
+	got.want(t, 0)
+	store, err := dataFlag{data}.open(t.Context(), false, storage.EventOptions{})
+	must(t, err)
+	defer store.Close()
+	foldsToEvents(t, got.stdout, store)
+}
+
+// logged checks that the events of the site give the content of its database.
+func (s *site) logged(t *testing.T) {
+	t.Helper()
+	got := s.run(t, "events")
+	got.want(t, 0)
+	store, err := postgres.Open(t.Context(), postgres.Options{URL: s.variables["OVATION_POSTGRES_URL"]})
+	must(t, err)
+	defer store.Close()
+	foldsToEvents(t, got.stdout, store)
+}
+
+func TestEventsArePrintedAndResumed(t *testing.T) {
+	data := t.TempDir()
+	s := serve(t, data, "--events", "--log-level=error")
+	call(t, environment(), "events", "--data="+data).want(t, 0, "no events yet", "--events")
+	ask := func(flags ...string) (types, cursors []string) {
+		t.Helper()
+		got := call(t, environment(), append([]string{"events", "--data=" + data}, flags...)...)
+		got.want(t, 0, "continue with: --from ")
+		for _, e := range printedEvents(t, got.stdout) {
+			types, cursors = append(types, e.Type+" "+e.Subject), append(cursors, e.Cursor)
+		}
+		_, next, _ := strings.Cut(strings.TrimSpace(got.stderr), "--from ")
+		return types, append(cursors, next)
+	}
+	want := func(got []string, want ...string) {
+		t.Helper()
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("got the events %v, want %v", got, want)
+		}
+	}
+	act := func(mutation, biz string) {
+		t.Helper()
+		must(t, s.graphQL("alice", fmt.Sprintf(`mutation { %s(input: {biz: "%s", bizId: "1"}) { changed } }`, mutation, biz), nil))
+	}
+	act("like", "video")
+	act("like", "video") // changes nothing
+	act("like", "article")
+	act("unlike", "video")
+	types, cursors := ask()
+	want(types, "ovation.liked video/1", "ovation.liked article/1", "ovation.unliked video/1")
+	if cursors[2] != cursors[3] {
+		t.Errorf("the end is at %s, want that of the last event, %s", cursors[3], cursors[2])
+	}
+	types, _ = ask("--from", cursors[0])
+	want(types, "ovation.liked article/1", "ovation.unliked video/1")
+	types, last := ask("--biz=article", "--tenant=default")
+	want(types, "ovation.liked article/1")
+	if last[1] != cursors[3] {
+		t.Errorf("with a filter, the end is at %s, want %s", last[1], cursors[3])
+	}
+	types, _ = ask("--tenant=other")
+	want(types)
+	types, _ = ask("--from=end")
+	want(types)
+
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	stdout, stderr := newBannerWriter(), newBannerWriter()
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, []string{"events", "--data=" + data, "--follow", "--from", cursors[3]}, environment(), strings.NewReader(""), stdout, stderr)
+	}()
+	act("dislike", "video")
+	eventually(t, "the next event is printed", func() bool { return strings.HasSuffix(stdout.String(), "\n") })
+	stop()
+	if got := <-code; got != 0 {
+		t.Errorf("got exit code %d when it was stopped, want 0: %s", got, stderr.String())
+	}
+	if got := printedEvents(t, stdout.String()); len(got) != 1 || got[0].Type != "ovation.disliked" || got[0].Data.After != "DISLIKE" {
+		t.Errorf("got %+v while following, want one dislike", got)
+	}
+	logged(t, data)
+}
+
+func TestInvalidCursorsAreRefused(t *testing.T) {
+	data := t.TempDir()
+	store, err := dataFlag{data}.openSQLite(t.Context(), true, storage.EventOptions{Log: func(string) bool { return true }})
+	must(t, err)
+	for i := range 3 {
+		_, err = store.CreateFolder(t.Context(), storage.Folder{Owner: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, Name: strconv.Itoa(i), Created: 1})
+		must(t, err)
+	}
+	_, err = store.PruneEvents(t.Context(), -1<<40)
+	must(t, err)
+	stream, err := store.EventStream(t.Context())
+	must(t, err)
+	must(t, store.Close())
+	cursor := func(stream string, position int64) string {
+		return events.Cursor{Stream: stream, Position: position}.String()
+	}
+	for name, c := range map[string]struct{ from, want string }{
+		"no cursor":        {"12", `"12" is no cursor`},
+		"changed":          {cursor(stream.ID, 3)[1:], "is no cursor"},
+		"another database": {cursor(strings.Repeat("0", 32), 3), "another database"},
+		"pruned":           {cursor(stream.ID, 1), "events were pruned"},
+		"ahead":            {cursor(stream.ID, 4), "restored from a backup"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			call(t, environment(), "events", "--data="+data, "--from", c.from).want(t, exitUsage, "OVATION_EVENTS_FROM", c.want)
+		})
+	}
+	call(t, environment(), "events", "--data="+data, "--from", cursor(stream.ID, 3)).want(t, 0, "0 events")
+	call(t, environment(), "events", "--data="+t.TempDir()).want(t, exitFailed, "no database")
+	call(t, environment("OVATION_REDIS_URL", "redis://localhost"), "events").want(t, exitUsage, "OVATION_REDIS_URL")
+}
