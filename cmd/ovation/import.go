@@ -110,7 +110,11 @@ func (c *importCommand) Run(p *program) (err error) {
 		return c.verdict(importer.Result{}, err)
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	if archive.Is(src.Peek(archive.HeaderSize)) {
+	start := src.Peek(archive.HeaderSize)
+	if err := p.ctx.Err(); err != nil {
+		return c.verdict(importer.Result{}, err) // stopped while standard input was awaited
+	}
+	if archive.Is(start) {
 		return c.importArchive(p, src, mapping)
 	}
 	if c.DryRun {
