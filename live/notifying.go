@@ -83,3 +83,9 @@ func (t *notifying) Restore(ctx context.Context, part *storage.Archive, mark sto
 	t.notify(outcome)
 	return outcome, err
 }
+
+func (t *notifying) EraseNext(ctx context.Context, user storage.User, limit int, mark storage.Mark) (int, storage.Outcome, error) {
+	n, outcome, err := t.Store.EraseNext(ctx, user, limit, mark)
+	t.notify(outcome)
+	return n, outcome, err
+}

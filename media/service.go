@@ -229,6 +229,20 @@ func (s *Service) Delete(ctx context.Context, deletion storage.VideoDeletion) (*
 	return v, nil
 }
 
+// Erase deletes a video of an erased user. Unlike Delete, it deletes the file and the
+// cover first, so that a call that failed can be repeated. Errors: those of DeleteVideo in
+// storage.Videos, except storage.ErrNotFound.
+func (s *Service) Erase(ctx context.Context, v *storage.Video) error {
+	if err := s.Blobs.remove(ctx, v.FileKey(), v.CoverKey()); err != nil {
+		return err
+	}
+	_, _, err := s.Store.DeleteVideo(ctx, storage.VideoDeletion{Key: v.Key(), By: v.Author}, nil)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	return s.Blobs.remove(ctx, v.CoverKey()) // it may have been made meanwhile
+}
+
 // requestCover publishes a cover job in the background. If that fails, the Janitor
 // requests the cover later.
 func (s *Service) requestCover(v *storage.Video) {

@@ -1,6 +1,6 @@
 // Package storage is the centre of Ovation: the domain types that all other packages
 // share (Subject, Action, Counts, Folder …), the roles of a database (Reader, Lister,
-// Persister, Folders, Comments, Accounts, DirectMessages, Videos, Verifier) and their
+// Persister, Folders, Comments, Accounts, DirectMessages, Videos, Deletions, Erasures, Verifier) and their
 // errors. It contains no database code; each adapter is a package below this one, and all
 // of them pass the conformance suite in storage/storagetest.
 //
@@ -51,6 +51,8 @@
 //     no user can list the private folders of another: TenantsAreWalledOff,
 //     PrivateFoldersAreHidden, CommentsAreWalledOff, AccountsAreWalledOff,
 //     MessagesAreWalledOff, VideosAreWalledOff.
+//   - An erased user leaves nothing and adds nothing: ErasedUsersLeaveNothing,
+//     ErasedUsersAddNothing, ErasuresAreMarked, ConcurrentErasuresMissNothing.
 //
 // I4 (read your writes) and I6 (degrade, and say so) are properties of the packages
 // worker and resolvers.

@@ -22,6 +22,7 @@ type Store interface {
 	Videos
 	Deletions
 	Archives
+	Erasures
 	Verifier
 	// Secret returns the 32 random bytes that belong to a name. They are generated when
 	// they are first requested and are the same for every process that uses the store.
@@ -195,7 +196,8 @@ type StateChange struct {
 	OldReaction, Reaction   Reaction
 	OldFolderID, FolderID   string
 	OldFollowing, Following bool
-	// Version is the version of the latest action that the state includes.
+	// Version is the version of the latest action that the state includes. It is 0 if the
+	// state is no longer stored, because a user was erased (Erasures).
 	Version int64
 	// Register is everything that is stored about a state of KindReaction. The field
 	// Reaction is then Register.Value, and the field Version is Register.Version().
@@ -302,7 +304,8 @@ type Persister interface {
 	// Prune removes the ids of messages that have been persisted for longer than age, by
 	// the store's clock, and returns how many ids it removed. Ids that are kept forever
 	// stay. Prune also removes the records of folders that have been deleted for longer
-	// than age, of clears whose Until is longer ago than that, and the records of requests older than RequestAge.
+	// than age, of clears whose Until is longer ago than that, and the records of requests older than
+	// RequestAge, and those of users who were erased longer than ErasedAge ago.
 	Prune(ctx context.Context, age time.Duration) (int64, error)
 }
 

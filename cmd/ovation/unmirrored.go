@@ -64,6 +64,11 @@ func (s unmirrored) SweepDeleted(ctx context.Context, limit int, mark storage.Ma
 	return s.Store.SweepDeleted(ctx, limit, refuse(mark))
 }
 
+// EraseNext erases a part of a user. It returns errMirrorOpen while nodes use Redis.
+func (s unmirrored) EraseNext(ctx context.Context, user storage.User, limit int, mark storage.Mark) (int, storage.Outcome, error) {
+	return s.Store.EraseNext(ctx, user, limit, refuse(mark))
+}
+
 // PublishVideo publishes a video. It returns errMirrorOpen while nodes use Redis.
 func (s unmirrored) PublishVideo(ctx context.Context, video storage.NewVideo, mark storage.Mark) (storage.PublishedVideo, storage.Outcome, error) {
 	return s.Store.PublishVideo(ctx, video, refuse(mark))

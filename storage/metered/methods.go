@@ -367,3 +367,15 @@ func (s *Store) Restore(ctx context.Context, part *storage.Archive, mark storage
 	defer s.measure("Restore", time.Now(), &err)
 	return s.Store.Restore(ctx, part, mark)
 }
+
+// BeginErase implements storage.Erasures.
+func (s *Store) BeginErase(ctx context.Context, user storage.User) (err error) {
+	defer s.measure("BeginErase", time.Now(), &err)
+	return s.Store.BeginErase(ctx, user)
+}
+
+// EraseNext implements storage.Erasures.
+func (s *Store) EraseNext(ctx context.Context, user storage.User, limit int, mark storage.Mark) (_ int, _ storage.Outcome, err error) {
+	defer s.measure("EraseNext", time.Now(), &err)
+	return s.Store.EraseNext(ctx, user, limit, mark)
+}

@@ -165,7 +165,9 @@ func (s *Store) changeAccount(ctx context.Context, what string, user storage.Use
 		taken := int64(1)
 		if a.NameKey != key {
 			b.Queue(deleteAccountName, user.Tenant, key, id)
-			b.Queue(insertAccountName, user.Tenant, a.NameKey, id).Exec(rowsAffected(&taken))
+			if a.NameKey != "" {
+				b.Queue(insertAccountName, user.Tenant, a.NameKey, id).Exec(rowsAffected(&taken))
+			}
 		}
 		b.Queue(updateAccount, user.Tenant, id, a.Name, a.NameKey, a.Password, a.Avatar, a.Background, a.Signature, a.Generation)
 		if err := t.send(b); err != nil {
@@ -213,8 +215,11 @@ func (s *Store) UpdateProfile(ctx context.Context, user storage.User, change sto
 }
 
 const selectRevocations = `
-SELECT tenant, account_id, generation, revoked FROM account
-WHERE revoked <> 0 AND (revoked, tenant, account_id) > ($1, $2, $3) ORDER BY revoked, tenant, account_id LIMIT $4`
+(SELECT tenant, account_id, generation, revoked FROM account
+WHERE revoked <> 0 AND (revoked, tenant, account_id) > ($1, $2, $3) ORDER BY revoked, tenant, account_id LIMIT $4)
+UNION ALL
+(SELECT '', 0, 0, revoked FROM erased_user WHERE revoked > $1 AND revoked > 0 ORDER BY revoked LIMIT $4)
+ORDER BY revoked, tenant, account_id LIMIT $4`
 
 // Revocations lists the latest revocation of each user.
 func (s *Store) Revocations(ctx context.Context, after storage.Revocation, limit int) (out []storage.Revocation, err error) {

@@ -83,7 +83,11 @@ func (t *tx) lookUpComments(of *sqlstore.CommentBatch) (ids []sqlstore.NewID, er
 		return err
 	}))
 	lookUpRequests(b, &of.RequestLog)
+	of.Erased = lookUpErasedLocked(b, of.Users()...)
 	if err := t.send(b); err != nil {
+		return nil, err
+	}
+	if err := t.dropUnused(of); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(ids, func(x, y sqlstore.NewID) int { return cmp.Compare(x.ID, y.ID) })
@@ -121,6 +125,22 @@ func queueDeletedAmong(b *pgx.Batch, subjects []storage.Subject, into sqlstore.D
 		}
 		return err
 	}))
+}
+
+const deleteUnusedCounts = `
+DELETE FROM comment_count c USING unnest($1::text[], $2::text[], $3::text[]) AS k (tenant, biz, biz_id)
+WHERE c.tenant = k.tenant AND c.biz = k.biz AND c.biz_id = k.biz_id AND c.comments = 0 AND c.version = 0`
+
+// dropUnused removes the rows of comment counts that lockCommentCounts has inserted for
+// erased users.
+func (t *tx) dropUnused(of *sqlstore.CommentBatch) error {
+	unused := of.ErasedSubjects()
+	if len(unused) == 0 {
+		return nil
+	}
+	b := t.batch()
+	b.Queue(deleteUnusedCounts, subjectKeys(unused).args()...)
+	return t.send(b)
 }
 
 // lookUpRepeated looks up the comments that were added by earlier requests with the same
@@ -227,14 +247,14 @@ func (s *Store) EditComment(ctx context.Context, change storage.CommentChange, t
 	if err != nil {
 		return nil, err
 	}
-	return s.changeComment(ctx, "edit comment", change.Key, func(e *sqlstore.CommentEdit, at int64) (bool, error) {
+	return s.changeComment(ctx, "edit comment", change, func(e *sqlstore.CommentEdit, at int64) (bool, error) {
 		return e.Edit(change, text, at)
 	})
 }
 
 // DeleteComment removes the text and the author of a comment.
 func (s *Store) DeleteComment(ctx context.Context, change storage.CommentChange) (*storage.Comment, error) {
-	return s.changeComment(ctx, "delete comment", change.Key, func(e *sqlstore.CommentEdit, at int64) (bool, error) {
+	return s.changeComment(ctx, "delete comment", change, func(e *sqlstore.CommentEdit, at int64) (bool, error) {
 		return true, e.Delete(change, at)
 	})
 }
@@ -246,14 +266,15 @@ WHERE tenant = $1 AND comment_id = $2`
 // changeComment calls the function do, which may change a comment. If do reports a
 // change, changeComment writes the comment, its parent, and the counts. The subject and
 // the parent of a comment never change, so changeComment looks them up before it locks
-// the counts. It then reads both comments again.
+// the counts. It then reads both comments again. Errors: storage.ErrNotFound,
+// storage.ErrErased.
 func (s *Store) changeComment(
-	ctx context.Context, what string, key storage.CommentKey, do func(e *sqlstore.CommentEdit, at int64) (bool, error),
+	ctx context.Context, what string, change storage.CommentChange, do func(e *sqlstore.CommentEdit, at int64) (bool, error),
 ) (*storage.Comment, error) {
 	var e sqlstore.CommentEdit
 	err := s.changeWithLockTimeout(ctx, what, func(t *tx) error {
 		var at int64
-		if err := t.lockComment(&e, &at, key); err != nil {
+		if err := t.lockComment(&e, &at, change); err != nil {
 			return err
 		}
 		if e.Comment == nil {
@@ -297,11 +318,15 @@ func updateComments(b *pgx.Batch, comments []*storage.Comment) {
 // lockComment locks the comment counts of a comment's subject. It fills e with these
 // counts, the comment and the comment's parent, and sets *at to the time at which the
 // transaction began.
-func (t *tx) lockComment(e *sqlstore.CommentEdit, at *int64, key storage.CommentKey) error {
-	found := make(map[storage.CommentKey]*storage.Comment, 2)
+func (t *tx) lockComment(e *sqlstore.CommentEdit, at *int64, change storage.CommentChange) error {
+	key, found := change.Key, make(map[storage.CommentKey]*storage.Comment, 2)
 	b := t.batch()
 	lookUpCommentsOf(b, []storage.CommentKey{key}, found)
+	erased := lookUpErasedLocked(b, change.By)
 	if err := t.send(b); err != nil {
+		return err
+	}
+	if err := erased.Refuse(change.By); err != nil {
 		return err
 	}
 	first := found[key]

@@ -19,12 +19,14 @@ SELECT k.tenant, k.user_id, 'default', $4 || suffix, $5 || suffix, '', FALSE, 0,
 FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS k (tenant, user_id, at, ord)
 CROSS JOIN LATERAL (SELECT coalesce((SELECT $6 FROM folder f
     WHERE f.tenant = k.tenant AND f.user_id = k.user_id AND f.name_key = $5 AND f.folder_id <> 'default' LIMIT 1), '') AS suffix) x
+WHERE ` + notErased + `
 ORDER BY k.ord
 ON CONFLICT (tenant, user_id, folder_id) DO UPDATE SET item_count = o.item_count WHERE FALSE`
 
 // lockOwners locks the default folder of each owner until the transaction ends, so that
 // no other transaction changes the owner's folders or their items. It creates missing
-// default folders. The parameter owners maps each owner to the creation time of the
+// default folders, except those of erased users, whose items only decrease. The parameter
+// owners maps each owner to the creation time of the
 // owner's default folder, in microseconds since 1970.
 func lockOwners(b *pgx.Batch, owners map[storage.User]int64) {
 	if len(owners) == 0 {

@@ -252,17 +252,21 @@ func (t *tx) clearStates(of *sqlstore.Sweep) (out []storage.StateChange, err err
 }
 
 // deleteComments locks the counts of the subjects' comments, looks up comments and
-// computes their deletion, which the caller writes.
+// computes their deletion, which the caller writes. The candidates in of.Comments were
+// looked up before, and are read again.
 func (t *tx) deleteComments(of *sqlstore.Sweep) (*sqlstore.DeleteComments, error) {
 	d := &sqlstore.DeleteComments{
 		Now: of.Now, Comments: map[storage.CommentKey]*storage.Comment{}, Counts: map[storage.Subject]storage.CommentCount{},
 	}
-	subjects := of.Commentable()
+	swept, own := of.Commentable(), of.Comments
+	subjects := slices.Concat(swept, sqlstore.SubjectsOf(own))
+	slices.SortFunc(subjects, sqlstore.CompareSubjects)
+	subjects = slices.Compact(subjects)
 	if len(subjects) == 0 {
 		return d, nil
 	}
 	b, keys := t.batch(), subjectKeys(subjects)
-	b.Queue(lockCommentCounts, subjectKeys(slices.SortedFunc(slices.Values(subjects), sqlstore.CompareSubjects)).args()...)
+	b.Queue(lockCommentCounts, keys.args()...)
 	b.Queue(selectCommentCounts, keys.args()...).Query(eachRow(func(row pgx.Rows) error {
 		var i int
 		var c storage.CommentCount
@@ -272,30 +276,35 @@ func (t *tx) deleteComments(of *sqlstore.Sweep) (*sqlstore.DeleteComments, error
 		}
 		return err
 	}))
-	b.Queue(selectCommentsOn, keys.args(of.Share(), of.Limit)...).Query(eachRow(func(row pgx.Rows) error {
+	var found []*storage.Comment
+	b.Queue(selectCommentsOn, subjectKeys(swept).args(of.Share(), of.Limit)...).Query(eachRow(func(row pgx.Rows) error {
 		var i int
 		c, err := scanComment("", row, &i)
 		if err == nil {
-			c.Subject.Tenant, c.User.Tenant = subjects[i-1].Tenant, subjects[i-1].Tenant
-			of.Comments = append(of.Comments, c)
+			c.Subject.Tenant, c.User.Tenant = swept[i-1].Tenant, swept[i-1].Tenant
+			found = append(found, c)
 		}
 		return err
 	}))
-	if err := t.send(b); err != nil || len(of.Comments) == 0 {
+	if err := t.send(b); err != nil || len(found)+len(own) == 0 {
 		return d, err
 	}
-	of.Found(len(of.Comments), func(i int) storage.Subject { return of.Comments[i].Subject })
-	parents := make([]storage.CommentKey, len(of.Comments))
-	for i, c := range of.Comments {
-		parents[i] = c.ParentKey() // the parent is not found if its number is 0
+	of.Found(len(found), func(i int) storage.Subject { return found[i].Subject })
+	of.Comments = slices.Concat(own, found)
+	again := make([]storage.CommentKey, 0, len(of.Comments)+len(own))
+	for _, c := range of.Comments {
+		again = append(again, c.ParentKey()) // the parent is not found if its number is 0
 	}
-	slices.SortFunc(parents, sqlstore.CompareComments)
+	for _, c := range own {
+		again = append(again, c.Key())
+	}
+	slices.SortFunc(again, sqlstore.CompareComments)
 	b = t.batch()
-	lookUpCommentsOf(b, slices.Compact(parents), d.Comments)
+	lookUpCommentsOf(b, slices.Compact(again), d.Comments)
 	if err := t.send(b); err != nil {
 		return nil, err
 	}
-	for _, c := range of.Comments {
+	for _, c := range found {
 		if d.Comments[c.Key()] == nil {
 			d.Comments[c.Key()] = c
 		}

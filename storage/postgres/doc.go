@@ -26,10 +26,12 @@
 //
 // A transaction that persists reads of users also holds a lock on cleared_read that
 // conflicts with no other: BeginClear waits for those that held it when a clear was
-// committed. ClearReads locks the rows of the anonymous users before those of its user.
+// committed. A transaction that may add data of users likewise holds a lock on mirror or
+// erased_user, for BeginErase. ClearReads locks the rows of the anonymous users before those of its user.
 //
 // Messages and accounts have their own lock orders. AddMessages locks mailboxes, then
-// requests, then conversations. A change to an account locks the account and then its
+// requests, then conversations. EraseNext locks mailboxes, then messages and conversations,
+// in a transaction of its own. A change to an account locks the account and then its
 // names.
 //
 // # Plans

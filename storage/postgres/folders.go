@@ -36,7 +36,11 @@ func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*stora
 		// Lists are sorted by creation, and the default folder must be the oldest folder.
 		lockOwners(b, map[storage.User]int64{f.Owner: f.Created - 1})
 		folders, taken := lookUpName(b, f.Key(), f.Name)
+		erased := lookUpErasedLocked(b, f.Owner)
 		if err := t.send(b); err != nil {
+			return err
+		}
+		if err := erased.Refuse(f.Owner); err != nil {
 			return err
 		}
 		switch {

@@ -117,8 +117,12 @@ func (s *Store) BeginClear(ctx context.Context, clearing storage.ReadsClear) err
 	}
 	err := s.change(ctx, "record a clear", func(t *tx) error {
 		b := t.batch()
+		erased := lookUpErasedLocked(b, clearing.User)
 		b.Queue(upsertClear, clearing.User.Tenant, clearing.User.UserID, clearing.Biz, clearing.BizID, clearing.Until)
-		return t.send(b)
+		if err := t.send(b); err != nil {
+			return err
+		}
+		return erased.Refuse(clearing.User)
 	})
 	if err != nil {
 		return err
@@ -128,7 +132,12 @@ func (s *Store) BeginClear(ctx context.Context, clearing storage.ReadsClear) err
 
 // clearLockers returns the ids of the transactions that hold lockClears.
 func (s *Store) clearLockers(ctx context.Context) (ids []string, err error) {
-	err = s.read(ctx, "look up transactions", selectLockers, nil, func(row pgx.Rows) error {
+	return s.lockers(ctx, selectLockers)
+}
+
+// lockers returns the ids of the transactions that a query finds.
+func (s *Store) lockers(ctx context.Context, query string) (ids []string, err error) {
+	err = s.read(ctx, "look up transactions", query, nil, func(row pgx.Rows) error {
 		var id string
 		err := row.Scan(&id)
 		ids = append(ids, id)
@@ -160,51 +169,65 @@ func (s *Store) ClearReads(ctx context.Context, clearing storage.ReadsClear, lim
 	if err := clearing.Validate(); err != nil {
 		return 0, storage.Outcome{}, err
 	}
+	err = s.changeReads(ctx, "clear a read history", func(t *tx) (err error) {
+		outcome = storage.Outcome{}
+		b := t.batch()
+		epoch := pinEpoch(b)
+		if err := t.send(b); err != nil {
+			return err
+		}
+		if outcome.Epoch, err = epoch.Enter(); err != nil {
+			return err
+		}
+		if n, err = t.clearReads(clearing, limit, &outcome); err != nil {
+			return err
+		}
+		return mirror.Mark(t.ctx, mark, &outcome)
+	})
+	if err != nil {
+		return 0, storage.Outcome{}, err
+	}
+	return n, outcome, nil
+}
+
+// changeReads is a variant of change that repeats the transaction after errReadRaced.
+// Errors: storage.ErrUnavailable after maxTries.
+func (s *Store) changeReads(ctx context.Context, what string, do func(*tx) error) error {
 	for try := 1; ; try++ {
-		err = s.change(ctx, "clear a read history", func(t *tx) (err error) {
-			if n, outcome, err = t.clearReads(clearing, limit); err != nil {
-				return err
-			}
-			return mirror.Mark(t.ctx, mark, &outcome)
-		})
+		err := s.change(ctx, what, do)
 		switch {
-		case err == nil:
-			return n, outcome, nil
 		case !errors.Is(err, errReadRaced):
-			return 0, storage.Outcome{}, err
+			return err
 		case try == maxTries:
-			return 0, storage.Outcome{}, storage.ErrUnavailable
+			return storage.ErrUnavailable
 		}
 	}
 }
 
-func (t *tx) clearReads(clearing storage.ReadsClear, limit int) (int, storage.Outcome, error) {
+// clearReads moves up to limit rows of a user to the anonymous users, and returns their
+// number. The caller has pinned the epoch. Errors: errReadRaced.
+func (t *tx) clearReads(clearing storage.ReadsClear, limit int, outcome *storage.Outcome) (int, error) {
 	from, to := sqlstore.RowRange(clearing)
 	b := t.batch()
-	epoch := pinEpoch(b)
 	found := historyRows(b, clearing.User, selectHistoryRows, clearing.User.Tenant, clearing.User.UserID, clearing.Until, from[0], from[1], to[0], to[1], limit)
-	if err := t.send(b); err != nil {
-		return 0, storage.Outcome{}, err
-	}
-	outcome := storage.Outcome{}
-	var err error
-	if outcome.Epoch, err = epoch.Enter(); err != nil || len(found.Rows) == 0 {
-		return 0, outcome, err
+	if err := t.send(b); err != nil || len(found.Rows) == 0 {
+		return 0, err
 	}
 	first, last := found.Bounds()
 	b = t.batch()
 	addReads(b, found.Hidden())
 	deleted := historyRows(b, clearing.User, deleteHistoryRows, clearing.User.Tenant, clearing.User.UserID, clearing.Until, first[0], first[1], last[0], last[1])
 	if err := t.send(b); err != nil {
-		return 0, outcome, err
+		return 0, err
 	}
 	slices.SortFunc(deleted.Rows, func(a, b storage.Read) int { return sqlstore.CompareSubjects(a.Subject, b.Subject) })
 	if !slices.Equal(deleted.Rows, found.Rows) {
-		return 0, outcome, errReadRaced
+		return 0, errReadRaced
 	}
 	t.events.Cleared(found, clearing.Until)
+	var err error
 	outcome.Counts, err = t.applyTally(found.Tally(), nil, nil)
-	return len(found.Rows), outcome, err
+	return len(found.Rows), err
 }
 
 // historyRows queues a statement that returns rows of a user's history. Once the batch is

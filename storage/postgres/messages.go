@@ -37,11 +37,12 @@ func (s *Store) AddMessages(ctx context.Context, messages []storage.NewDirectMes
 	return out, nil
 }
 
-// lockMailboxes inserts missing rows and locks existing ones. Its DO UPDATE changes
-// nothing.
+// lockMailboxes inserts missing rows and locks existing ones, except those of erased
+// users. Its DO UPDATE changes nothing.
 const lockMailboxes = `
 INSERT INTO mailbox AS m (tenant, user_id, latest)
 SELECT k.tenant, k.user_id, 0 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (tenant, user_id, ord)
+WHERE ` + notErased + `
 ORDER BY k.ord
 ON CONFLICT (tenant, user_id) DO UPDATE SET latest = m.latest WHERE FALSE`
 
@@ -57,6 +58,7 @@ const selectClock = `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::b
 func (t *tx) lookUpMessages(of *sqlstore.MessageBatch) (at int64, err error) {
 	b := t.batch()
 	keys := userKeys(of.Users)
+	erased := lookUpErasedLocked(b, of.Users...)
 	b.Queue(lockMailboxes, keys.args()...)
 	b.Queue(selectMailboxes, keys.args()...).Query(eachRow(func(row pgx.Rows) error {
 		var i int
@@ -67,6 +69,7 @@ func (t *tx) lookUpMessages(of *sqlstore.MessageBatch) (at int64, err error) {
 		}
 		return err
 	}))
+	defer func() { of.Exclude(erased) }()
 	b.Queue(selectClock).QueryRow(func(row pgx.Row) error { return row.Scan(&at) })
 	lookUpRequests(b, &of.RequestLog)
 	if err := t.send(b); err != nil {

@@ -64,6 +64,7 @@ func (t *tx) persist(messages []storage.Message, deleted sqlstore.DeletedSubject
 	lookUpRequests(b, &request.RequestLog)
 	folders := lockCollectionOwners(b, messages)
 	clears := lookUpClears(b, messages)
+	erased := lookUpErased(b, sqlstore.NamedUsers(messages)...)
 	if err := t.send(b); err != nil {
 		return outcome, err
 	}
@@ -75,6 +76,7 @@ func (t *tx) persist(messages []storage.Message, deleted sqlstore.DeletedSubject
 	}
 	received := sqlstore.SplitNew(messages, fresh)
 	outcome.Skipped = len(received.Skipped)
+	dropped := erased.Drop(&received)
 	deleted.Clear(received.Actions)
 	if err := sqlstore.ResolveFolders(received.Actions, folders, t.fetchFolders); err != nil {
 		return outcome, err
@@ -95,6 +97,7 @@ func (t *tx) persist(messages []storage.Message, deleted sqlstore.DeletedSubject
 	if outcome.Counts, err = t.applyTally(moved, of.Authors, received.Skipped); err != nil {
 		return outcome, err
 	}
+	outcome.Applied = append(outcome.Applied, dropped...)
 	if err := received.Refuse(moved); err != nil {
 		return outcome, err
 	}
@@ -237,8 +240,7 @@ func (s *Store) Seen(ctx context.Context, ids []string) ([]bool, error) {
 // pruneBatch is the maximum number of rows that one transaction deletes from a table.
 const pruneBatch = 10_000
 
-// deleteInbox, deleteDeleted, deleteCleared and deleteRequests skip rows that another process is
-// deleting.
+// The statements of Prune skip rows that another process is deleting.
 const deleteInbox = `
 DELETE FROM inbox WHERE id = ANY (ARRAY(
     SELECT id FROM inbox WHERE persisted < ` + transactionTime + ` - $1 ORDER BY persisted LIMIT $2 FOR UPDATE SKIP LOCKED))`
@@ -253,13 +255,18 @@ DELETE FROM cleared_read WHERE (tenant, user_id, biz, biz_id) IN (
     SELECT tenant, user_id, biz, biz_id FROM cleared_read
     WHERE version < ` + transactionTime + ` - $1 ORDER BY version LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
+const deleteErased = `
+DELETE FROM erased_user WHERE digest IN (
+    SELECT digest FROM erased_user
+    WHERE finished > 0 AND finished < ` + transactionTime + ` - $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`
+
 const deleteRequests = `
 DELETE FROM request WHERE (tenant, user_id, request_id) IN (
     SELECT tenant, user_id, request_id FROM request
     WHERE at < ` + transactionTime + ` - $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
-// Prune deletes old message ids, old records of deleted folders and of clears, old requests,
-// and old events, in transactions of bounded size.
+// Prune deletes old message ids, and old records of deleted folders, of clears, of erased
+// users, of requests and of events, in transactions of bounded size.
 func (s *Store) Prune(ctx context.Context, age time.Duration) (total int64, err error) {
 	for {
 		var n, requests int64
@@ -268,6 +275,7 @@ func (s *Store) Prune(ctx context.Context, age time.Duration) (total int64, err 
 			b.Queue(deleteInbox, age.Microseconds(), pruneBatch).Exec(rowsAffected(&n))
 			b.Queue(deleteDeleted, age.Microseconds(), pruneBatch)
 			b.Queue(deleteCleared, age.Microseconds(), pruneBatch)
+			b.Queue(deleteErased, storage.ErasedAge.Microseconds(), pruneBatch)
 			b.Queue(deleteRequests, storage.RequestAge.Microseconds(), pruneBatch).Exec(rowsAffected(&requests))
 			return t.send(b)
 		})

@@ -100,5 +100,9 @@ func databaseWith(t *testing.T, events storage.EventOptions) storagetest.Databas
 			t.Helper()
 			postgrestest.Exec(t, at, sql)
 		},
+		Dump: func(t *testing.T) string {
+			t.Helper()
+			return postgrestest.Dump(t, at)
+		},
 	}
 }

@@ -165,7 +165,11 @@ func (t *tx) publish(p *sqlstore.Publication, outcome *storage.Outcome) (out sto
 	b.Queue(selectVideoID, int64(sqlstore.IDEpoch), int64(1<<sqlstore.IDShift)).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&id.ID, &id.At) })
 	lookUpRequests(b, &p.RequestLog)
+	erased := lookUpErased(b, p.Author())
 	if err := t.send(b); err != nil {
+		return out, err
+	}
+	if err := erased.Refuse(p.Author()); err != nil {
 		return out, err
 	}
 	if outcome.Epoch, err = epoch.Enter(); err != nil {

@@ -249,7 +249,7 @@ func TestRepairOfRepliesWaitsForADeletion(t *testing.T) {
 
 	repaired := make(chan error, 1)
 	change := storage.CommentChange{Key: added[0].Comment.Key(), By: reply.User}
-	_, err = s.changeComment(t.Context(), "delete comment", change.Key, func(e *sqlstore.CommentEdit, now int64) (bool, error) {
+	_, err = s.changeComment(t.Context(), "delete comment", change, func(e *sqlstore.CommentEdit, now int64) (bool, error) {
 		go func() {
 			_, err := other.Verify(t.Context(), true, func(storage.Difference) error { return nil })
 			repaired <- err

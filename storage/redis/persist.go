@@ -82,8 +82,11 @@ func (s *Store) invalidateFirst(mark storage.Mark) storage.Mark {
 func (s *Store) invalidateApplied(ctx context.Context, at *epochs.Epoch, applied []storage.StateChange, more []scripts.Call) error {
 	g := s.windows.InvalidationGroup(at.Keys)
 	for i := range applied {
-		c := &applied[i]
-		g.Add(c.User, c.Subject, c.Kind, "q")
+		c, how := &applied[i], "q"
+		if c.Version == 0 { // the row of the state is removed
+			how = "-"
+		}
+		g.Add(c.User, c.Subject, c.Kind, how)
 	}
 	g.Calls = append(g.Calls, more...)
 	return g.Run(ctx, "invalidate changed entries")

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ovation/internal/testing/postgrestest"
+	"ovation/internal/testing/redistest"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 	"ovation/storage/postgres"
@@ -46,6 +47,10 @@ func storeOverPostgres(t *testing.T, run suite) {
 				t.Helper()
 				postgrestest.Exec(t, schema, statement)
 			},
+			Dump: func(t *testing.T) string {
+				t.Helper()
+				return postgrestest.Dump(t, schema) + redistest.Dump(t, server.url(), prefix)
+			},
 		}
 	})
 }
@@ -66,6 +71,10 @@ func runSuite(t *testing.T, url string, run suite) {
 			Edit: func(t *testing.T, statement string) {
 				t.Helper()
 				sqlitetest.Edit(t, path, statement)
+			},
+			Dump: func(t *testing.T) string {
+				t.Helper()
+				return sqlitetest.Dump(t, path) + redistest.Dump(t, url, prefix)
 			},
 		}
 	})

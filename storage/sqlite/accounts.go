@@ -136,37 +136,45 @@ WHERE tenant = ? AND account_id = ?`
 // in memory and reports whether anything differs. If so, changeAccount writes the account
 // to the database. Errors: storage.ErrNotFound.
 func (s *Store) changeAccount(ctx context.Context, what string, user storage.User, do func(*storage.Account) (bool, error)) (a *storage.Account, err error) {
-	id, ok := user.AccountID()
-	if !ok {
-		return nil, storage.ErrNotFound
-	}
 	err = s.write(ctx, what, func(t tx) (err error) {
-		if a, err = t.account(selectAccount, user.Tenant, id); err != nil {
-			return err
-		}
-		if a == nil {
-			return storage.ErrNotFound
-		}
-		key := a.NameKey
-		if changed, err := do(a); err != nil || !changed {
-			return err
-		}
-		if a.NameKey != key {
-			if _, err := t.exec(`DELETE FROM account_name WHERE tenant = ? AND name_key = ?`, user.Tenant, key); err != nil {
-				return err
-			}
-			if err := t.takeAccountName(user.Tenant, a.NameKey, id); err != nil {
-				return err
-			}
-		}
-		_, err = t.exec(updateAccount, a.Name, a.NameKey, a.Password, a.Avatar, a.Background, a.Signature,
-			a.Generation, a.Generation, storage.Micros(s.now()), user.Tenant, id)
+		a, err = t.changeAccount(user, storage.Micros(s.now()), do)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return a, nil
+}
+
+func (t tx) changeAccount(user storage.User, now int64, do func(*storage.Account) (bool, error)) (*storage.Account, error) {
+	id, ok := user.AccountID()
+	if !ok {
+		return nil, storage.ErrNotFound
+	}
+	a, err := t.account(selectAccount, user.Tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	if a == nil {
+		return nil, storage.ErrNotFound
+	}
+	key := a.NameKey
+	if changed, err := do(a); err != nil || !changed {
+		return a, err
+	}
+	if a.NameKey != key {
+		if _, err := t.exec(`DELETE FROM account_name WHERE tenant = ? AND name_key = ?`, user.Tenant, key); err != nil {
+			return nil, err
+		}
+		if a.NameKey != "" {
+			if err := t.takeAccountName(user.Tenant, a.NameKey, id); err != nil {
+				return nil, err
+			}
+		}
+	}
+	_, err = t.exec(updateAccount, a.Name, a.NameKey, a.Password, a.Avatar, a.Background, a.Signature,
+		a.Generation, a.Generation, now, user.Tenant, id)
+	return a, err
 }
 
 // ReplacePassword replaces the password hash of an account.
@@ -201,7 +209,10 @@ func (s *Store) UpdateProfile(ctx context.Context, user storage.User, change sto
 
 const selectRevocations = `
 SELECT tenant, account_id, generation, revoked FROM account
-WHERE revoked <> 0 AND (revoked, tenant, account_id) > (?, ?, ?) ORDER BY revoked, tenant, account_id LIMIT ?`
+WHERE revoked <> 0 AND (revoked, tenant, account_id) > (?1, ?2, ?3)
+UNION ALL
+SELECT '', 0, 0, revoked FROM erased_user WHERE revoked > ?1
+ORDER BY revoked, tenant, account_id LIMIT ?4`
 
 // Revocations lists the latest revocation of each user.
 func (s *Store) Revocations(ctx context.Context, after storage.Revocation, limit int) (out []storage.Revocation, err error) {

@@ -56,6 +56,9 @@ func (t tx) lookUpComments(b *sqlstore.CommentBatch, now int64) error {
 	if err := t.deleted(b.Subjects, func(i int) { b.Deleted[b.Subjects[i]] = true }); err != nil {
 		return err
 	}
+	if b.Erased, err = t.erased(b.Users()...); err != nil {
+		return err
+	}
 	if err := t.lookUpRequests(&b.RequestLog, now); err != nil {
 		return err
 	}
@@ -157,27 +160,30 @@ func (s *Store) EditComment(ctx context.Context, change storage.CommentChange, t
 	if err != nil {
 		return nil, err
 	}
-	return s.changeComment(ctx, "edit comment", change.Key, func(e *sqlstore.CommentEdit) (bool, error) {
+	return s.changeComment(ctx, "edit comment", change, func(e *sqlstore.CommentEdit) (bool, error) {
 		return e.Edit(change, text, storage.Micros(s.now()))
 	})
 }
 
 // DeleteComment removes the text and the author of a comment.
 func (s *Store) DeleteComment(ctx context.Context, change storage.CommentChange) (*storage.Comment, error) {
-	return s.changeComment(ctx, "delete comment", change.Key, func(e *sqlstore.CommentEdit) (bool, error) {
+	return s.changeComment(ctx, "delete comment", change, func(e *sqlstore.CommentEdit) (bool, error) {
 		return true, e.Delete(change, storage.Micros(s.now()))
 	})
 }
 
 // changeComment looks up a comment and calls the function do, which may change it. If do
 // reports a change, changeComment writes the comment, its parent, and the counts. Errors:
-// storage.ErrNotFound.
+// storage.ErrNotFound, storage.ErrErased.
 func (s *Store) changeComment(
-	ctx context.Context, what string, key storage.CommentKey, do func(*sqlstore.CommentEdit) (bool, error),
+	ctx context.Context, what string, change storage.CommentChange, do func(*sqlstore.CommentEdit) (bool, error),
 ) (*storage.Comment, error) {
 	var e sqlstore.CommentEdit
 	err := s.write(ctx, what, func(t tx) error {
-		if err := t.comments([]storage.CommentKey{key}, func(_ int, c *storage.Comment) { e.Comment = c }); err != nil {
+		if err := t.refuseErased(change.By); err != nil {
+			return err
+		}
+		if err := t.comments([]storage.CommentKey{change.Key}, func(_ int, c *storage.Comment) { e.Comment = c }); err != nil {
 			return err
 		}
 		if e.Comment == nil {

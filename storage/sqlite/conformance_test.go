@@ -40,5 +40,9 @@ func databaseWith(t *testing.T, events storage.EventOptions) storagetest.Databas
 			t.Helper()
 			sqlitetest.Edit(t, path, sql)
 		},
+		Dump: func(t *testing.T) string {
+			t.Helper()
+			return sqlitetest.Dump(t, path)
+		},
 	}
 }

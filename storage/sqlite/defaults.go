@@ -96,7 +96,11 @@ ON CONFLICT (tenant, user_id, folder_id) DO NOTHING`
 
 // createDefaultFolders creates missing default folders. The parameter users maps each
 // user to the creation time of the user's default folder, in microseconds since 1970.
+// Errors: storage.ErrErased.
 func (t tx) createDefaultFolders(users map[storage.User]int64) error {
+	if err := t.refuseErased(slices.Collect(maps.Keys(users))...); err != nil {
+		return err
+	}
 	var rows tuples
 	for user, at := range users {
 		rows.add([]string{user.Tenant, user.UserID}, at)

@@ -254,7 +254,7 @@ func (t tx) deleteComments(of *sqlstore.Sweep) (*sqlstore.DeleteComments, error)
 	if len(of.Comments) == 0 {
 		return d, nil
 	}
-	subjects := of.Commentable()
+	subjects := sqlstore.SubjectsOf(of.Comments)
 	if err := t.commentCounts(subjects, func(i int, c storage.CommentCount) { d.Counts[subjects[i]] = c }); err != nil {
 		return nil, err
 	}

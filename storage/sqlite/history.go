@@ -59,6 +59,9 @@ func (s *Store) BeginClear(ctx context.Context, clearing storage.ReadsClear) err
 		return err
 	}
 	return s.write(ctx, "record a clear", func(t tx) error {
+		if err := t.refuseErased(clearing.User); err != nil {
+			return err
+		}
 		_, err := t.exec(upsertClear, clearing.User.Tenant, clearing.User.UserID, clearing.Biz, clearing.BizID, clearing.Until)
 		return err
 	})
@@ -69,33 +72,39 @@ func (s *Store) ClearReads(ctx context.Context, clearing storage.ReadsClear, lim
 	if err := clearing.Validate(); err != nil {
 		return 0, storage.Outcome{}, err
 	}
-	var found sqlstore.ClearedReads
+	var n int
 	var outcome storage.Outcome
-	err := s.write(ctx, "clear a read history", func(t tx) error {
-		found, outcome = sqlstore.ClearedReads{}, storage.Outcome{}
-		from, to := sqlstore.RowRange(clearing)
-		args := []any{clearing.User.Tenant, clearing.User.UserID, clearing.Until, from[0], from[1], to[0], to[1], limit}
-		err := t.query(selectHistoryRows, args, func(scan func(...any) error) error { return found.Scan(clearing.User, scan) })
-		if err != nil {
+	err := s.write(ctx, "clear a read history", func(t tx) (err error) {
+		outcome = storage.Outcome{}
+		if n, err = t.clearReads(clearing, limit, &outcome); err != nil {
 			return err
-		}
-		if len(found.Rows) > 0 {
-			t.events.Cleared(&found, clearing.Until)
-			first, last := found.Bounds()
-			if _, err := t.exec(deleteHistoryRows, clearing.User.Tenant, clearing.User.UserID, clearing.Until, first[0], first[1], last[0], last[1]); err != nil {
-				return err
-			}
-			if err := t.addReads(found.Hidden()); err != nil {
-				return err
-			}
-			if outcome.Counts, err = t.applyTally(found.Tally(), nil); err != nil {
-				return err
-			}
 		}
 		return callMark(ctx, mark, outcome)
 	})
 	if err != nil {
 		return 0, storage.Outcome{}, err
 	}
-	return len(found.Rows), outcome, nil
+	return n, outcome, nil
+}
+
+// clearReads moves up to limit rows of a user to the anonymous users, and returns their
+// number.
+func (t tx) clearReads(clearing storage.ReadsClear, limit int, outcome *storage.Outcome) (int, error) {
+	var found sqlstore.ClearedReads
+	from, to := sqlstore.RowRange(clearing)
+	args := []any{clearing.User.Tenant, clearing.User.UserID, clearing.Until, from[0], from[1], to[0], to[1], limit}
+	err := t.query(selectHistoryRows, args, func(scan func(...any) error) error { return found.Scan(clearing.User, scan) })
+	if err != nil || len(found.Rows) == 0 {
+		return 0, err
+	}
+	t.events.Cleared(&found, clearing.Until)
+	first, last := found.Bounds()
+	if _, err := t.exec(deleteHistoryRows, clearing.User.Tenant, clearing.User.UserID, clearing.Until, first[0], first[1], last[0], last[1]); err != nil {
+		return 0, err
+	}
+	if err := t.addReads(found.Hidden()); err != nil {
+		return 0, err
+	}
+	outcome.Counts, err = t.applyTally(found.Tally(), nil)
+	return len(found.Rows), err
 }

@@ -16,6 +16,11 @@ func (s *Store) AddMessages(ctx context.Context, messages []storage.NewDirectMes
 	}
 	err := s.write(ctx, "add messages", func(t tx) error {
 		now := storage.Micros(s.now())
+		erased, err := t.erased(b.Users...)
+		if err != nil {
+			return err
+		}
+		b.Exclude(erased)
 		if err := t.mailboxes(b.Users, func(i int, latest int64) { b.Latest[b.Users[i]] = latest }); err != nil {
 			return err
 		}

@@ -42,10 +42,16 @@ func (s *Store) persist(
 		if err != nil {
 			return err
 		}
+		erased, err := t.erased(sqlstore.NamedUsers(unexpired)...)
+		if err != nil {
+			return err
+		}
+		dropped := erased.Drop(&received)
 		deleted.Clear(received.Actions)
 		if err := t.apply(&outcome, received, storage.Micros(now)); err != nil {
 			return err
 		}
+		outcome.Applied = append(outcome.Applied, dropped...)
 		if err := deleted.Check(received.Actions, outcome.Counts); err != nil {
 			return err
 		}
@@ -231,8 +237,8 @@ func (t tx) expire(messages []storage.Message, now time.Time) (rest []storage.Me
 	return storage.Without(messages, expired), expired, nil
 }
 
-// Prune deletes old message ids, old records of deleted folders and of clears, old requests,
-// and old events.
+// Prune deletes old message ids, and old records of deleted folders, of clears, of erased
+// users, of requests and of events.
 func (s *Store) Prune(ctx context.Context, age time.Duration) (n int64, err error) {
 	before := storage.Micros(s.now().Add(-age))
 	err = s.write(ctx, "prune the inbox", func(t tx) error {
@@ -243,6 +249,9 @@ func (s *Store) Prune(ctx context.Context, age time.Duration) (n int64, err erro
 			return err
 		}
 		if _, err = t.exec(`DELETE FROM cleared_read WHERE version < ?`, before); err != nil {
+			return err
+		}
+		if _, err = t.exec(`DELETE FROM erased_user WHERE finished > 0 AND finished < ?`, storage.Micros(s.now().Add(-storage.ErasedAge))); err != nil {
 			return err
 		}
 		_, err = t.exec(`DELETE FROM request WHERE at < ?`, storage.Micros(s.now().Add(-storage.RequestAge)))

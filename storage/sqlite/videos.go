@@ -116,6 +116,9 @@ func (s *Store) PublishVideo(ctx context.Context, video storage.NewVideo, mark s
 		return out, outcome, err
 	}
 	err = s.write(ctx, "publish video", func(t tx) error {
+		if err := t.refuseErased(video.Author); err != nil {
+			return err
+		}
 		now := storage.Micros(s.now())
 		if err := t.lookUpRequests(&p.RequestLog, now); err != nil {
 			return err

@@ -41,6 +41,8 @@ type CommentBatch struct {
 	Comments map[storage.CommentKey]*storage.Comment
 	// Deleted holds the subjects that are deleted; no comments are added to them.
 	Deleted DeletedSubjects
+	// Erased holds those of Users that were erased.
+	Erased ErasedUsers
 
 	// Decide fills in the next four fields, which the store writes. Added is sorted by id
 	// or, in a batch of past comments, by tenant and id.
@@ -78,6 +80,28 @@ func NewCommentBatch(comments []storage.NewComment) *CommentBatch {
 	b.RequestLog = newRequestLog(requests)
 	b.Parents = slices.SortedFunc(maps.Keys(parents), CompareComments)
 	return b
+}
+
+// Users returns the authors of the comments, and the users who are their subjects.
+func (b *CommentBatch) Users() []storage.User {
+	out := make([]storage.User, 0, 2*len(b.comments))
+	for i := range b.comments {
+		out = append(out, b.comments[i].User)
+		if about := person(b.comments[i].Subject); !about.Anonymous() {
+			out = append(out, about)
+		}
+	}
+	return out
+}
+
+// ErasedSubjects returns those of Subjects that are erased users.
+func (b *CommentBatch) ErasedSubjects() (out []storage.Subject) {
+	for _, s := range b.Subjects {
+		if b.Erased[person(s)] {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // Repeated returns the keys of the comments that the requests in Before have added.
@@ -123,7 +147,10 @@ func (b *CommentBatch) Decide(ids []NewID) {
 }
 
 func (b *CommentBatch) mayAdd(c *storage.NewComment) error {
-	if b.Deleted[c.Subject] {
+	if err := b.Erased.Refuse(c.User); err != nil {
+		return err
+	}
+	if b.Deleted[c.Subject] || b.Erased[person(c.Subject)] {
 		return &storage.DeletedError{Subject: c.Subject}
 	}
 	if c.ParentID == 0 {

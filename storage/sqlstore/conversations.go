@@ -87,6 +87,14 @@ type MessageBatch struct {
 	Added []*storage.DirectMessage
 
 	messages []storage.NewDirectMessage
+	erased   ErasedUsers
+}
+
+// Exclude makes Decide refuse the messages from and to erased users, and removes these
+// users from Users.
+func (b *MessageBatch) Exclude(erased ErasedUsers) {
+	b.erased = erased
+	b.Users = slices.DeleteFunc(b.Users, func(u storage.User) bool { return erased[u] })
 }
 
 // NewMessageBatch validates messages and returns a batch that adds them.
@@ -141,6 +149,9 @@ func (b *MessageBatch) before(i int) (storage.DirectMessageKey, bool) {
 func (b *MessageBatch) Decide(at int64) {
 	for i := range b.messages {
 		result, m := &b.Results[i], &b.messages[i]
+		if result.Err == nil {
+			result.Err = b.erased.Refuse(m.From, m.To)
+		}
 		if result.Err != nil {
 			continue
 		}

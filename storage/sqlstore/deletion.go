@@ -82,6 +82,7 @@ type Sweep struct {
 
 	Reactions, Collections, Follows []storage.StateKey
 	Comments                        []*storage.Comment // replies before the comments that they reply to
+	Withdrawn                       []storage.Action   // declarations that works of an erased user have no author
 }
 
 // Share is the maximum number of candidates of each list that refer to one subject: a
@@ -110,8 +111,10 @@ func (s *Sweep) Names() []storage.Subject {
 }
 
 // Marks returns the declarations that the subjects which are not marked yet have no
-// author, and adds these subjects to the tally, which marks them.
+// author, and adds these subjects to the tally, which marks them. It also returns
+// Withdrawn.
 func (s *Sweep) Marks(by Tally) (declared []storage.Action) {
+	declared = slices.Clone(s.Withdrawn)
 	for i := range s.Subjects {
 		if d := &s.Subjects[i]; !d.Marked {
 			by.Deleted[d.Subject] = s.Now
@@ -217,9 +220,12 @@ func (d *DeleteComments) Delete(candidates []*storage.Comment) {
 }
 
 // Commented returns the subjects whose comments have changed.
-func (d *DeleteComments) Commented() []storage.Subject {
-	out := make([]storage.Subject, 0, len(d.Changed))
-	for _, c := range d.Changed {
+func (d *DeleteComments) Commented() []storage.Subject { return SubjectsOf(d.Changed) }
+
+// SubjectsOf returns the subjects of comments, in the order of CompareSubjects.
+func SubjectsOf(comments []*storage.Comment) []storage.Subject {
+	out := make([]storage.Subject, 0, len(comments))
+	for _, c := range comments {
 		out = append(out, c.Subject)
 	}
 	slices.SortFunc(out, CompareSubjects)

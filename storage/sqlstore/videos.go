@@ -20,6 +20,9 @@ func NewPublication(v storage.NewVideo) (*Publication, error) {
 	return &Publication{newRequestLog(map[RequestKey]bool{requestKey(v.Author, v.RequestID): true}), v}, nil
 }
 
+// Author returns the author of the video.
+func (p *Publication) Author() storage.User { return p.video.Author }
+
 // Tenant returns the tenant of the video.
 func (p *Publication) Tenant() string { return p.video.Author.Tenant }
 

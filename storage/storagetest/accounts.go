@@ -293,19 +293,3 @@ func accountsAreWalledOff(w *world) {
 	w.equal("the account there, by name", w.accountNamed("there", "alice"), there)
 	w.equal("the account in the default tenant", w.accountNamed(storage.DefaultTenant, "alice"), nil)
 }
-
-// erasedAccountsAreNotFound runs the statements of docs/operations.md that erase an
-// account, and checks that no personal data is left.
-func erasedAccountsAreNotFound(w *world) {
-	a := w.register("alice")
-	id := a.User.UserID
-	w.db.Edit(w.T, `DELETE FROM account_name WHERE account_id = `+id)
-	w.db.Edit(w.T, `UPDATE account SET name = '', name_key = '', password = '!', avatar = '', background = '', signature = '',
-    generation = generation + 1, revoked = 1700000000000000 WHERE account_id = `+id)
-	w.equal("the erased account, by name", w.accountNamed(a.User.Tenant, "alice"), nil)
-	w.equal("the erased profile", w.profile(a.User), nil)
-	got, err := w.s.Revocations(w.Context(), storage.Revocation{}, 9)
-	w.must(err)
-	w.equal("revocations", got, []storage.Revocation{{User: a.User, Generation: 2, At: 1700000000000000}})
-	w.equal("registering the name again creates another account", w.register("alice").User != a.User, true)
-}

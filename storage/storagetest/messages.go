@@ -292,24 +292,6 @@ func concurrentSendersAgree(w *world) {
 	}
 }
 
-// erasedMessagesAreNotFound runs the statements of docs/operations.md that erase a user's
-// messages.
-func erasedMessagesAreNotFound(w *world) {
-	w.send("123", "bob", "one")
-	last := w.send("bob", "123", "two")
-	w.send("alice", "bob", "stays")
-	w.db.Edit(w.T, `DELETE FROM message WHERE tenant = 'default' AND (user_low = '123' OR user_high = '123')`)
-	w.db.Edit(w.T, `DELETE FROM conversation WHERE tenant = 'default' AND (user_id = '123' OR peer_id = '123')`)
-	w.verified()
-	w.equal("conversations of bob", w.conversationsOf(user("bob")), []string{"alice: stays (1)"})
-	w.equal("the mailbox of bob", textsOf(w.mailbox(w.s, user("bob"), 0)), []string{"stays"})
-	if next := w.send("bob", "123", "again"); next.Number <= last.Number {
-		w.Errorf("message %d was sent after %d, want a higher number", next.Number, last.Number)
-	}
-	w.equal("conversations of the other user", w.conversationsOf(user("123")), []string{"bob: again (1)"})
-	w.verified()
-}
-
 func verifyRecountsMessages(w *world) {
 	w.send("alice", "bob", "one")
 	w.send("alice", "bob", "two")

@@ -192,6 +192,16 @@ func (d *Database) Restore(ctx context.Context, part *storage.Archive, mark stor
 	return *outcome, nil
 }
 
+// EraseNext erases a part of a user in the current epoch.
+func (d *Database) EraseNext(ctx context.Context, user storage.User, limit int, mark storage.Mark) (int, storage.Outcome, error) {
+	outcome := new(storage.Outcome)
+	n, _, err := d.Store.EraseNext(ctx, user, limit, d.markInEpoch(mark, outcome))
+	if err != nil {
+		return 0, storage.Outcome{}, err
+	}
+	return n, *outcome, nil
+}
+
 // Verify verifies the counts. It repairs them only in an epoch that admits transactions.
 func (d *Database) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (int64, error) {
 	if repair {

@@ -3,15 +3,11 @@ package compare
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/cenkalti/backoff/v5"
-	"github.com/redis/rueidis"
 
 	"ovation/storage"
 	"ovation/storage/mirror"
@@ -35,7 +31,6 @@ const (
 	scanCount       = 500             // keys compared in one call
 	maxSuspects     = 10_000          // number of suspects that triggers a recheck
 	maxRecheckPause = 2 * time.Second // between two rechecks
-	readTries       = 5               // attempts of each read
 )
 
 // ConfirmMargin is added to the guard. Run takes the sum as the longest time that a change
@@ -84,7 +79,7 @@ func (r *Comparison) Run(ctx context.Context, at keyspace.Epoch, repair bool, re
 		{at.AllWindows(), r.compareWindows, make(map[Mismatch]bool)},
 	}
 	for _, c := range all {
-		err = r.scan(ctx, c.prefix, func(keys []string) error {
+		err = r.Redis.Scan(ctx, c.prefix, func(keys []string) error {
 			found, n, err := c.compare(ctx, at, keys)
 			compared += n
 			maps.Copy(c.suspects, found)
@@ -155,48 +150,8 @@ func (c keyClass) recheck(ctx context.Context, at keyspace.Epoch) error {
 	return nil
 }
 
-// retry calls f again while f returns storage.ErrUnavailable, for example because a
-// connection was lost. Other readers use the database if Redis is unavailable; a
-// comparison cannot. Errors: storage.ErrUnavailable after readTries attempts, other
-// errors of f, the context's error.
-func retry(ctx context.Context, f func() error) error {
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := f()
-		if err != nil && !errors.Is(err, storage.ErrUnavailable) {
-			err = backoff.Permanent(err)
-		}
-		return struct{}{}, err
-	}, backoff.WithMaxTries(readTries))
-	return err
-}
-
 func (r *Comparison) readWithRetry(ctx context.Context, what string, f func(context.Context) error) error {
-	return retry(ctx, func() error { return r.Redis.Do(ctx, what, f) })
-}
-
-// scan lists the keys in Redis that begin with prefix, and calls each(keys) for every
-// page of the list.
-func (r *Comparison) scan(ctx context.Context, prefix string, each func(keys []string) error) error {
-	pattern := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(prefix) + "*"
-	for _, node := range r.Redis.Client.Nodes() {
-		for cursor := uint64(0); ; {
-			var page rueidis.ScanEntry
-			err := r.readWithRetry(ctx, "scan", func(ctx context.Context) (err error) {
-				page, err = node.Do(ctx, node.B().Scan().Cursor(cursor).Match(pattern).Count(scanCount).Build()).AsScanEntry()
-				return err
-			})
-			if err == nil && len(page.Elements) > 0 {
-				err = each(page.Elements)
-			}
-			if err != nil {
-				return err
-			}
-			if cursor = page.Cursor; cursor == 0 {
-				break
-			}
-		}
-	}
-	return nil
+	return scripts.Retry(ctx, func() error { return r.Redis.Do(ctx, what, f) })
 }
 
 func (r *Comparison) compareCounts(ctx context.Context, at keyspace.Epoch, keys []string) (map[Mismatch]bool, int64, error) {
@@ -207,7 +162,7 @@ func (r *Comparison) compareCounts(ctx context.Context, at keyspace.Epoch, keys 
 		}
 	}
 	var copied []counts.Result
-	err := retry(ctx, func() (err error) {
+	err := scripts.Retry(ctx, func() (err error) {
 		copied, err = r.Counts.InRedis(ctx, at, subjects)
 		return err
 	})

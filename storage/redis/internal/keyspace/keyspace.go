@@ -34,6 +34,13 @@ func Of(prefix string, number int64) Epoch {
 	return Epoch(prefix + ":" + strconv.FormatInt(number, 10))
 }
 
+// EpochOf returns the epoch of a key of counts or of a window, and false for any other key.
+func EpochOf(prefix, key string) (Epoch, bool) {
+	rest, ok := strings.CutPrefix(key, prefix+":")
+	number, rest, _ := strings.Cut(rest, ":")
+	return Epoch(prefix + ":" + number), ok && (strings.HasPrefix(rest, "c:{") || strings.HasPrefix(rest, "w:{"))
+}
+
 // Counts returns the key of a subject's counts. Neither a tenant nor a biz contains a
 // colon.
 func (e Epoch) Counts(of storage.Subject) string {
