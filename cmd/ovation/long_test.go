@@ -34,3 +34,8 @@ func TestLongOwnActions(t *testing.T) {
 }
 
 func TestLongLiveCountsContinueWithoutRedis(t *testing.T) { liveOverRestarts(t, 16, 5) }
+
+func TestLongEraseUnderLoad(t *testing.T) {
+	t.Parallel()
+	eraseUnderLoad(t, 100_000)
+}

@@ -1,7 +1,9 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"ovation/storage"
 	"ovation/storage/sqlstore"
@@ -209,15 +211,25 @@ func (s *Store) UpdateProfile(ctx context.Context, user storage.User, change sto
 
 const selectRevocations = `
 SELECT tenant, account_id, generation, revoked FROM account
-WHERE revoked <> 0 AND (revoked, tenant, account_id) > (?1, ?2, ?3)
-UNION ALL
-SELECT '', 0, 0, revoked FROM erased_user WHERE revoked > ?1
-ORDER BY revoked, tenant, account_id LIMIT ?4`
+WHERE revoked <> 0 AND (revoked, tenant, account_id) > (?, ?, ?) ORDER BY revoked, tenant, account_id LIMIT ?`
+
+// selectErasedRevocations finds the revocations of erased accounts, whose users are unknown.
+const selectErasedRevocations = `
+SELECT revoked FROM erased_user WHERE revoked > ? AND revoked > 0 ORDER BY revoked LIMIT ?`
 
 // Revocations lists the latest revocation of each user.
 func (s *Store) Revocations(ctx context.Context, after storage.Revocation, limit int) (out []storage.Revocation, err error) {
 	id, _ := after.User.AccountID()
 	err = s.read(ctx, "read revocations", func(t tx) error {
+		err := t.query(selectErasedRevocations, []any{after.At, max(limit, 0)}, func(scan func(...any) error) error {
+			r := storage.Revocation{User: storage.AccountUser("", 0)}
+			err := scan(&r.At)
+			out = append(out, r)
+			return err
+		})
+		if err != nil {
+			return err
+		}
 		return t.query(selectRevocations, []any{after.At, after.User.Tenant, id, max(limit, 0)}, func(scan func(...any) error) error {
 			var r storage.Revocation
 			err := scan(&r.User.Tenant, &id, &r.Generation, &r.At)
@@ -226,5 +238,7 @@ func (s *Store) Revocations(ctx context.Context, after storage.Revocation, limit
 			return err
 		})
 	})
-	return out, err
+	// Those of erased accounts precede those of accounts with the same time.
+	slices.SortStableFunc(out, func(a, b storage.Revocation) int { return cmp.Compare(a.At, b.At) })
+	return out[:min(len(out), max(limit, 0))], err
 }

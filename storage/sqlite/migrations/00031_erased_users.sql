@@ -9,6 +9,8 @@ CREATE TABLE erased_user (
     revoked  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX erased_user_revoked ON erased_user (revoked) WHERE revoked > 0;
+
 -- They find what others have done to a user, beside the indexes of states that are set,
 -- and the comments that a user has edited.
 CREATE INDEX unset_reactions_to_people   ON user_reaction (tenant, biz_id, user_id) WHERE biz = 'user' AND state = 0;
