@@ -378,6 +378,7 @@ type ComplexityRoot struct {
 		Interactives       func(childComplexity int, subjects []*SubjectInput) int
 		Node               func(childComplexity int, id string) int
 		Nodes              func(childComplexity int, ids []string) int
+		Trending           func(childComplexity int, biz string, window *storage.TrendWindow, first *int, after *string) int
 		User               func(childComplexity int, userID string) int
 		Video              func(childComplexity int, videoID string) int
 		Viewer             func(childComplexity int) int
@@ -429,6 +430,17 @@ type ComplexityRoot struct {
 		CommentsChanged    func(childComplexity int, biz string, bizID string, after *string) int
 		InteractiveChanged func(childComplexity int, subjects []*SubjectInput) int
 		Messages           func(childComplexity int, after *string) int
+	}
+
+	TrendingConnection struct {
+		Edges    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	TrendingEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+		Score  func(childComplexity int) int
 	}
 
 	UncollectPayload struct {
@@ -594,6 +606,7 @@ type QueryResolver interface {
 	Viewer(ctx context.Context) (*storage.User, error)
 	User(ctx context.Context, userID string) (*storage.User, error)
 	Folder(ctx context.Context, id string) (*storage.Folder, error)
+	Trending(ctx context.Context, biz string, window *storage.TrendWindow, first *int, after *string) (*TrendingConnection, error)
 	Feed(ctx context.Context, first *int, after *string) (*VideoConnection, error)
 	Video(ctx context.Context, videoID string) (*storage.Video, error)
 	Comment(ctx context.Context, commentID string) (*storage.Comment, error)
@@ -2043,6 +2056,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Nodes(childComplexity, args["ids"].([]string)), true
+	case "Query.trending":
+		if e.ComplexityRoot.Query.Trending == nil {
+			break
+		}
+
+		args, err := ec.field_Query_trending_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Trending(childComplexity, args["biz"].(string), args["window"].(*storage.TrendWindow), args["first"].(*int), args["after"].(*string)), true
 	case "Query.user":
 		if e.ComplexityRoot.Query.User == nil {
 			break
@@ -2243,6 +2267,38 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Subscription.Messages(childComplexity, args["after"].(*string)), true
+
+	case "TrendingConnection.edges":
+		if e.ComplexityRoot.TrendingConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TrendingConnection.Edges(childComplexity), true
+	case "TrendingConnection.pageInfo":
+		if e.ComplexityRoot.TrendingConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TrendingConnection.PageInfo(childComplexity), true
+
+	case "TrendingEdge.cursor":
+		if e.ComplexityRoot.TrendingEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TrendingEdge.Cursor(childComplexity), true
+	case "TrendingEdge.node":
+		if e.ComplexityRoot.TrendingEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TrendingEdge.Node(childComplexity), true
+	case "TrendingEdge.score":
+		if e.ComplexityRoot.TrendingEdge.Score == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TrendingEdge.Score(childComplexity), true
 
 	case "UncollectPayload.changed":
 		if e.ComplexityRoot.UncollectPayload.Changed == nil {
@@ -3002,6 +3058,16 @@ type Folder implements Node {
   updatedAt: Time!
 }
 
+"A period of the recent past. It consists of buckets, of which the oldest leaves as a whole when a new one begins."
+enum TrendingWindow {
+  "The last 60 minutes: this minute and the 59 before it."
+  HOUR
+  "The last 24 hours: this hour and the 23 before it."
+  DAY
+  "The last 7 days, in quarters of a day."
+  WEEK
+}
+
 "An order of comments."
 enum CommentOrder {
   "The newest first."
@@ -3274,6 +3340,24 @@ type InteractiveEdge {
   node: Interactive!
 }
 
+"A page of trends."
+type TrendingConnection {
+  "The entries, in order."
+  edges: [TrendingEdge!]!
+  "The position of this page."
+  pageInfo: PageInfo!
+}
+
+"An entry of a page of trends."
+type TrendingEdge {
+  "The entry's position, for ` + "`" + `after` + "`" + `. Opaque; valid for this list only."
+  cursor: String!
+  "The weighted sum of the interactions with the subject in the window. What was taken back, such as a like, is subtracted when it is taken back."
+  score: Int64!
+  "The subject."
+  node: Interactive!
+}
+
 "A page of a read history."
 type ReadConnection {
   "The entries, in order."
@@ -3416,6 +3500,17 @@ type Query {
     "The folder's ` + "`" + `id` + "`" + `."
     id: ID!
   ): Folder
+  "The subjects of a kind that have the most weighted interactions in a window, those with the highest score first; of equal scores, those with the highest bizId. Only positive scores. An interaction counts within seconds. A subject whose score changes can move during pagination. NOT_FOUND on sites without trends (` + "`" + `--trending` + "`" + `)."
+  trending(
+    "The kind of content."
+    biz: String!
+    "The period."
+    window: TrendingWindow = DAY
+    "How many to return: 1 to 100."
+    first: Int = 20
+    "The ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: String
+  ): TrendingConnection!
   "All videos, newest first. On sites without videos of their own (` + "`" + `--videos` + "`" + `), this, ` + "`" + `video` + "`" + ` and ` + "`" + `User.videos` + "`" + ` are NOT_FOUND."
   feed(
     "How many to return: 1 to 100."
@@ -4807,6 +4902,28 @@ func (ec *executionContext) childFields_SessionPayload(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type SessionPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_TrendingConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_TrendingConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_TrendingConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type TrendingConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_TrendingEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_TrendingEdge_cursor(ctx, field)
+	case "score":
+		return ec.fieldContext_TrendingEdge_score(ctx, field)
+	case "node":
+		return ec.fieldContext_TrendingEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type TrendingEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_UncollectPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "changed":
@@ -5794,6 +5911,44 @@ func (ec *executionContext) field_Query_nodes_args(ctx context.Context, rawArgs 
 		return nil, err
 	}
 	args["ids"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_trending_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "biz",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["biz"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "window",
+		func(ctx context.Context, v any) (*storage.TrendWindow, error) {
+			return ec.unmarshalOTrendingWindow2ᚖovationᚋstorageᚐTrendWindow(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["window"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg3
 	return args, nil
 }
 
@@ -11858,6 +12013,50 @@ func (ec *executionContext) fieldContext_Query_folder(ctx context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_trending(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_trending(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Trending(ctx, fc.Args["biz"].(string), fc.Args["window"].(*storage.TrendWindow), fc.Args["first"].(*int), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *TrendingConnection) graphql.Marshaler {
+			return ec.marshalNTrendingConnection2ᚖovationᚋgraphᚐTrendingConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_trending(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_TrendingConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_trending_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_feed(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -12946,6 +13145,148 @@ func (ec *executionContext) fieldContext_Subscription_messages(ctx context.Conte
 	if fc.Args, err = ec.field_Subscription_messages_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _TrendingConnection_edges(ctx context.Context, field graphql.CollectedField, obj *TrendingConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TrendingConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*TrendingEdge) graphql.Marshaler {
+			return ec.marshalNTrendingEdge2ᚕᚖovationᚋgraphᚐTrendingEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TrendingConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "TrendingConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_TrendingEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _TrendingConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *TrendingConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TrendingConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ovationᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TrendingConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "TrendingConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _TrendingEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *TrendingEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TrendingEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TrendingEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("TrendingEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _TrendingEdge_score(ctx context.Context, field graphql.CollectedField, obj *TrendingEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TrendingEdge_score(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Score, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TrendingEdge_score(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("TrendingEdge", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _TrendingEdge_node(ctx context.Context, field graphql.CollectedField, obj *TrendingEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TrendingEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Interactive) graphql.Marshaler {
+			return ec.marshalNInteractive2ovationᚋstorageᚐInteractive(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TrendingEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "TrendingEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Interactive(ctx, field)
+		},
 	}
 	return fc, nil
 }
@@ -19943,6 +20284,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "trending":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_trending(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "feed":
 			field := field
 
@@ -20557,6 +20920,97 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 	default:
 		panic("unknown field " + strconv.Quote(fields[0].Name))
 	}
+}
+
+var trendingConnectionImplementors = []string{"TrendingConnection"}
+
+func (ec *executionContext) _TrendingConnection(ctx context.Context, sel ast.SelectionSet, obj *TrendingConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, trendingConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("TrendingConnection")
+		case "edges":
+			out.Values[i] = ec._TrendingConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._TrendingConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var trendingEdgeImplementors = []string{"TrendingEdge"}
+
+func (ec *executionContext) _TrendingEdge(ctx context.Context, sel ast.SelectionSet, obj *TrendingEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, trendingEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("TrendingEdge")
+		case "cursor":
+			out.Values[i] = ec._TrendingEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "score":
+			out.Values[i] = ec._TrendingEdge_score(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._TrendingEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
 }
 
 var uncollectPayloadImplementors = []string{"UncollectPayload"}
@@ -23069,6 +23523,42 @@ func (ec *executionContext) marshalNTime2timeᚐTime(ctx context.Context, sel as
 	return res
 }
 
+func (ec *executionContext) marshalNTrendingConnection2ᚖovationᚋgraphᚐTrendingConnection(ctx context.Context, sel ast.SelectionSet, v *TrendingConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._TrendingConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNTrendingEdge2ᚕᚖovationᚋgraphᚐTrendingEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*TrendingEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNTrendingEdge2ᚖovationᚋgraphᚐTrendingEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNTrendingEdge2ᚖovationᚋgraphᚐTrendingEdge(ctx context.Context, sel ast.SelectionSet, v *TrendingEdge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._TrendingEdge(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNUncollectInput2ovationᚋgraphᚐUncollectInput(ctx context.Context, v any) (UncollectInput, error) {
 	res, err := ec.unmarshalInputUncollectInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -23638,6 +24128,38 @@ func (ec *executionContext) marshalOTime2ᚖtimeᚐTime(ctx context.Context, sel
 	res := graphql.MarshalTime(*v)
 	return res
 }
+
+func (ec *executionContext) unmarshalOTrendingWindow2ᚖovationᚋstorageᚐTrendWindow(ctx context.Context, v any) (*storage.TrendWindow, error) {
+	if v == nil {
+		return nil, nil
+	}
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalOTrendingWindow2ᚖovationᚋstorageᚐTrendWindow[tmp]
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOTrendingWindow2ᚖovationᚋstorageᚐTrendWindow(ctx context.Context, sel ast.SelectionSet, v *storage.TrendWindow) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalString(marshalOTrendingWindow2ᚖovationᚋstorageᚐTrendWindow[*v])
+	return res
+}
+
+var (
+	unmarshalOTrendingWindow2ᚖovationᚋstorageᚐTrendWindow = map[string]storage.TrendWindow{
+		"HOUR": storage.TrendHour,
+		"DAY":  storage.TrendDay,
+		"WEEK": storage.TrendWeek,
+	}
+	marshalOTrendingWindow2ᚖovationᚋstorageᚐTrendWindow = map[storage.TrendWindow]string{
+		storage.TrendHour: "HOUR",
+		storage.TrendDay:  "DAY",
+		storage.TrendWeek: "WEEK",
+	}
+)
 
 func (ec *executionContext) marshalOUser2ᚖovationᚋstorageᚐUser(ctx context.Context, sel ast.SelectionSet, v *storage.User) graphql.Marshaler {
 	if v == nil {

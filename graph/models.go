@@ -571,6 +571,24 @@ type SubjectInput struct {
 type Subscription struct {
 }
 
+// A page of trends.
+type TrendingConnection struct {
+	// The entries, in order.
+	Edges []*TrendingEdge `json:"edges"`
+	// The position of this page.
+	PageInfo PageInfo `json:"pageInfo"`
+}
+
+// An entry of a page of trends.
+type TrendingEdge struct {
+	// The entry's position, for `after`. Opaque; valid for this list only.
+	Cursor string `json:"cursor"`
+	// The weighted sum of the interactions with the subject in the window. What was taken back, such as a like, is subtracted when it is taken back.
+	Score int64 `json:"score"`
+	// The subject.
+	Node storage.Interactive `json:"node"`
+}
+
 // Names the subject to remove from its folder.
 type UncollectInput struct {
 	// The kind of content.

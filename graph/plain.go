@@ -313,6 +313,15 @@ var PlainSchema = plain.Schema{
 		"expiresAt": 2,
 		"user":      3,
 	},
+	"TrendingConnection": {
+		"edges":    1,
+		"pageInfo": 2,
+	},
+	"TrendingEdge": {
+		"cursor": 1,
+		"score":  2,
+		"node":   3,
+	},
 	"UncollectPayload": {
 		"changed":     1,
 		"durability":  2,
@@ -798,6 +807,22 @@ func PlainType(value any) string {
 	case []*SessionPayload:
 		if v != nil {
 			return "SessionPayload"
+		}
+	case *TrendingConnection:
+		if v != nil {
+			return "TrendingConnection"
+		}
+	case []*TrendingConnection:
+		if v != nil {
+			return "TrendingConnection"
+		}
+	case *TrendingEdge:
+		if v != nil {
+			return "TrendingEdge"
+		}
+	case []*TrendingEdge:
+		if v != nil {
+			return "TrendingEdge"
 		}
 	case *UncollectPayload:
 		if v != nil {
@@ -1589,6 +1614,32 @@ func (w *PlainWriter) Write(fields []plain.Field, value any) {
 				w.Null(true)
 			} else {
 				w.writeSessionPayload(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *TrendingConnection:
+		w.writeTrendingConnection(fields, v)
+	case []*TrendingConnection:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeTrendingConnection(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *TrendingEdge:
+		w.writeTrendingEdge(fields, v)
+	case []*TrendingEdge:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeTrendingEdge(fields, entry)
 			}
 		}
 		w.CloseList()
@@ -3093,6 +3144,55 @@ func (w *PlainWriter) writeSessionPayload(fields []plain.Field, obj *SessionPayl
 			w.Time(obj.ExpiresAt)
 		case 3: // user
 			w.writeUser(field.Fields, &obj.User)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeTrendingConnection(fields []plain.Field, obj *TrendingConnection) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("TrendingConnection")
+		case 1: // edges
+			w.OpenList()
+			for i, entry := range obj.Edges {
+				w.Entry(i)
+				if entry == nil {
+					w.Null(true)
+				} else {
+					w.writeTrendingEdge(field.Fields, entry)
+				}
+			}
+			w.CloseList()
+		case 2: // pageInfo
+			w.writePageInfo(field.Fields, &obj.PageInfo)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeTrendingEdge(fields []plain.Field, obj *TrendingEdge) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("TrendingEdge")
+		case 1: // cursor
+			w.String(obj.Cursor)
+		case 2: // score
+			w.Int(obj.Score)
+		case 3: // node
+			w.writeInteractive(field.Fields, &obj.Node)
 		default:
 			w.Fail()
 		}

@@ -43,6 +43,7 @@ type batches struct {
 	following      batch[storage.FollowingQuery, storage.ListPage[storage.Followed]]
 	friends        batch[storage.FriendsQuery, storage.ListPage[storage.Friend]]
 	followedLikers batch[storage.FollowedLikersQuery, storage.ListPage[storage.FollowedLike]]
+	trending       batch[storage.TrendingQuery, storage.ListPage[storage.Trend]]
 	works          batch[storage.WorksQuery, storage.ListPage[storage.Work]]
 	totals         batch[storage.User, storage.UserTotals]
 
@@ -104,6 +105,7 @@ func New(source Source, viewer storage.User, kinds storage.Kinds) *Loaders {
 	l.friends.source, l.friends.fetch = source, Source.Friends
 	l.followedLikers.source, l.followedLikers.fetch = source, Source.FollowedLikers
 	l.works.source, l.works.fetch = source, Source.Works
+	l.trending.source, l.trending.fetch = source, Source.Trending
 	l.totals.source, l.totals.fetch = source, Source.TotalsOf
 	return &Loaders{batches: l}
 }
@@ -126,6 +128,7 @@ type Keys struct {
 	Following      []storage.FollowingQuery
 	Friends        []storage.FriendsQuery
 	FollowedLikers []storage.FollowedLikersQuery
+	Trending       []storage.TrendingQuery
 	Works          []storage.WorksQuery
 	Totals         []storage.User
 
@@ -178,6 +181,7 @@ func (l *Loaders) Fetch(ctx context.Context, keys Keys) error {
 	calls = appendFetch(calls, &l.friends, keys.Friends)
 	calls = appendFetch(calls, &l.followedLikers, keys.FollowedLikers)
 	calls = appendFetch(calls, &l.works, keys.Works)
+	calls = appendFetch(calls, &l.trending, keys.Trending)
 	calls = appendFetch(calls, &l.totals, keys.Totals)
 	if len(calls) == 1 {
 		return calls[0](ctx)
@@ -231,6 +235,7 @@ func (l *Loaders) ClearAll() {
 	l.friends.Clear()
 	l.followedLikers.Clear()
 	l.works.Clear()
+	l.trending.Clear()
 	l.totals.Clear()
 }
 
@@ -372,6 +377,11 @@ func FromContext(ctx context.Context) *Loaders {
 // FollowedLikers returns a page of the likes on a subject by users who are followed.
 func (l *Loaders) FollowedLikers(ctx context.Context, query storage.FollowedLikersQuery) (storage.ListPage[storage.FollowedLike], error) {
 	return l.followedLikers.load(ctx, query, l.cachedOnly)
+}
+
+// Trending returns a page of trends.
+func (l *Loaders) Trending(ctx context.Context, query storage.TrendingQuery) (storage.ListPage[storage.Trend], error) {
+	return l.trending.load(ctx, query, l.cachedOnly)
 }
 
 // Works returns a page of a user's works.

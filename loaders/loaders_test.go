@@ -145,6 +145,7 @@ var kinds = map[string]lookUp{
 	"Following":         kind((*loaders.Loaders).Following, storage.FollowingQuery{}),
 	"FollowedLikers":    kind((*loaders.Loaders).FollowedLikers, storage.FollowedLikersQuery{}),
 	"Friends":           kind((*loaders.Loaders).Friends, storage.FriendsQuery{}),
+	"Trending":          kind((*loaders.Loaders).Trending, storage.TrendingQuery{}),
 	"Works":             kind((*loaders.Loaders).Works, storage.WorksQuery{}),
 	"Totals":            kind((*loaders.Loaders).Totals, alice),
 	"Comments":          kind((*loaders.Loaders).Comment, storage.CommentKey{}),

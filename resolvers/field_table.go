@@ -49,6 +49,8 @@ var fieldTable = map[string]fieldSpec{
 	"Message.text":          {FieldInfo: plan.FieldInfo{Weight: 19}}, // like Comment.text
 	"Friend.latestMessage":  {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).latestMessage},
 
+	"Query.trending": {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).trending},
+
 	"Query.feed":    {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).feed},
 	"Query.video":   {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).video},
 	"Query.comment": {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).comment},

@@ -69,6 +69,7 @@ type settings struct {
 	videos        bool
 	cachedAuthors func([]storage.Subject) []string
 	trusted       persisted.TrustedOptions
+	noTrends      bool
 }
 
 // withAccounts enables accounts, with cheap hashes of passwords.
@@ -144,7 +145,7 @@ func start(t *testing.T, options ...option) *service {
 		Messages: messages, MessageHub: mail,
 		Store: told, Recorder: recorder, Folders: worker.NewFolders(told, time.Now), Histories: worker.NewHistories(told, time.Now), Live: hub,
 		Auth: auth, Logger: logger, AccessLog: true, Registry: registry, Introspection: set.introspection, Federation: set.federation, MaxBatch: 10,
-		Streams: transport.NewStreams(set.streams), Limiter: rate.New(set.rates),
+		Trends: !set.noTrends, Streams: transport.NewStreams(set.streams), Limiter: rate.New(set.rates),
 	}
 	if set.trusted.Registry = registry; len(set.trusted.Files) > 0 {
 		cfg.Trusted = persisted.NewTrusted(set.trusted)

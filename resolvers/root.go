@@ -65,6 +65,7 @@ type Root struct {
 	accounts   *accounts.Service // nil if disabled
 	messages   Messages
 	videos     Videos // nil if disabled
+	trends     bool   // trends are computed
 	live       Watcher
 	commentHub Watcher // signals changed comments
 	messageHub Watcher // signals new messages

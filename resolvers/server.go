@@ -65,6 +65,8 @@ type Config struct {
 	Douyin func(around transport.Config) http.Handler
 	// KeySet is served at /.well-known/jwks.json. If it is nil, that path is not served.
 	KeySet http.Handler
+	// Trends is true if trends are computed.
+	Trends bool
 	// Live delivers changed counts. If it is nil, counts cannot be watched.
 	Live Watcher
 	// CommentHub signals changes to a subject's comments. An event's version is that of
@@ -244,7 +246,7 @@ func service(root *Root, cfg Config) http.Handler {
 
 func newRoot(cfg Config, c *cursors) *Root {
 	return &Root{
-		store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, histories: cfg.Histories, comments: cfg.Comments, authors: cfg.Authors, batches: cfg.Batches, cachedAuthors: cfg.CachedAuthors, messages: cfg.Messages, accounts: cfg.Accounts, videos: cfg.Videos,
+		store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, histories: cfg.Histories, comments: cfg.Comments, authors: cfg.Authors, batches: cfg.Batches, cachedAuthors: cfg.CachedAuthors, messages: cfg.Messages, accounts: cfg.Accounts, videos: cfg.Videos, trends: cfg.Trends,
 		live: cfg.Live, commentHub: cfg.CommentHub, messageHub: cfg.MessageHub, limiter: cfg.Limiter, cursors: c, now: cfg.Now,
 		room:       newRoom(maxWatchedSubjects, maxDocuments, cfg.Streams.AnonymousPercent()),
 		plain:      graph.PlainSchema,

@@ -184,6 +184,7 @@ type Lister interface {
 	Friends(ctx context.Context, queries []FriendsQuery) ([]ListPage[Friend], error)
 	FollowedLikers(ctx context.Context, queries []FollowedLikersQuery) ([]ListPage[FollowedLike], error)
 	Works(ctx context.Context, queries []WorksQuery) ([]ListPage[Work], error)
+	Trending(ctx context.Context, queries []TrendingQuery) ([]ListPage[Trend], error)
 }
 
 // StateChange is a state that a transaction has changed.

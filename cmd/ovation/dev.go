@@ -17,6 +17,7 @@ import (
 	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
+	"ovation/trends"
 	"ovation/web"
 )
 
@@ -77,6 +78,9 @@ func (c *devCommand) Run(p *program) (err error) {
 		defer cancel()
 		err = errors.Join(err, behind.stop(ctx))
 	}()
+	if c.Trending {
+		defer startTrends(p.ctx, trends.Options{Store: store, Logger: log, Registry: registry})()
+	}
 	return c.serve(p, listener, behind, store, registry, log)
 }
 
@@ -92,7 +96,7 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 		Store: behind.store, Recorder: behind.recorder, Folders: behind.folders, Histories: behind.histories, Comments: behind.comments, Messages: behind.messages,
 		Authors: behind.authors, Batches: behind.batches,
 		Live: behind.live, CommentHub: behind.commentHub, MessageHub: behind.messageHub, Logger: log,
-		Ready: behind.ready, Registry: registry, Introspection: c.Introspection, AccessLog: c.AccessLog,
+		Trends: c.Trending, Ready: behind.ready, Registry: registry, Introspection: c.Introspection, AccessLog: c.AccessLog,
 	}
 	videos, err := c.startVideos(p.ctx, behind.store, log, registry)
 	if err != nil {

@@ -13,12 +13,17 @@ import (
 
 // eventsFlag switches on the log of events in a process that changes data.
 type eventsFlag struct {
-	Events bool `help:"Log every change as an event, for ovation events; must be the same for all processes." negatable:"" variable:"OVATION_EVENTS"`
+	Events   bool `help:"Log every change as an event, for ovation events; must be the same for all processes." negatable:"" variable:"OVATION_EVENTS"`
+	Trending bool `help:"Compute which subjects are interacted with most, for the query trending; logs events, which are kept for a day unless --events is set. Must be the same for all processes." negatable:"" variable:"OVATION_TRENDING"`
 }
+
+// trendingKeep is how long events are kept that are logged for trends alone. It bounds how
+// long trends may not be computed without lacking events.
+const trendingKeep = 24 * time.Hour
 
 // eventOptions returns the options of a store.
 func (f eventsFlag) eventOptions() storage.EventOptions {
-	if !f.Events {
+	if !f.Events && !f.Trending {
 		return storage.EventOptions{}
 	}
 	return storage.EventOptions{Log: func(string) bool { return true }}
@@ -34,7 +39,9 @@ type keptEventsFlags struct {
 // eventOptions returns the options of a store.
 func (f keptEventsFlags) eventOptions() storage.EventOptions {
 	options := f.eventsFlag.eventOptions()
-	options.Keep = time.Duration(f.EventsKeep)
+	if options.Keep = time.Duration(f.EventsKeep); !f.Events {
+		options.Keep = min(options.Keep, trendingKeep)
+	}
 	return options
 }
 

@@ -105,7 +105,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 		Store: store, Recorder: recorder, Comments: comments, Messages: messages, Authors: authors, Batches: batches, CachedAuthors: behind.mirrored.CachedAuthors,
 		Live: hub, CommentHub: commentHub.hub, MessageHub: messageHub.hub, Logger: log, Registry: registry, Introspection: c.Introspection, AccessLog: c.AccessLog,
 		Folders: worker.NewFolders(store, behind.mirrored.Now), Histories: worker.NewHistories(store, behind.mirrored.Now),
-		Now: behind.mirrored.Now, Documents: behind.mirrored,
+		Now: behind.mirrored.Now, Trends: c.Trending, Documents: behind.mirrored,
 		Ready: func(ctx context.Context) error {
 			if err := c.tooFar(behind.mirrored.ClockSkew()); err != nil {
 				return err

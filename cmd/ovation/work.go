@@ -19,6 +19,7 @@ import (
 	"ovation/storage/metered"
 	"ovation/storage/postgres"
 	"ovation/storage/redis"
+	"ovation/trends"
 	"ovation/worker"
 )
 
@@ -106,6 +107,9 @@ func (c *workCommand) Run(p *program) (err error) {
 	running.Go(func() { changes.Run(ctx, func([]storage.Subject) {}) })
 	sweeper := worker.NewSweeper(worker.SweeperOptions{Store: behind.mirrored, Changed: changes.Notify, Logger: log, Metrics: options.Metrics})
 	running.Go(func() { sweeper.Run(ctx) })
+	if c.Trending {
+		defer startTrends(ctx, trends.Options{Store: behind.database, Now: behind.mirrored.Now, Logger: log, Registry: registry})()
+	}
 	running.Go(func() { worker.NewBarriers(behind.queue, behind.mirrored.Barrier, options).Run(ctx) })
 	return serveHTTP(serving, listener, mux, nil, nil, log)
 }

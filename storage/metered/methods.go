@@ -92,6 +92,12 @@ func (s *Store) FollowedLikers(ctx context.Context, queries []storage.FollowedLi
 	return s.Store.FollowedLikers(ctx, queries)
 }
 
+// Trending implements storage.Lister.
+func (s *Store) Trending(ctx context.Context, queries []storage.TrendingQuery) (_ []storage.ListPage[storage.Trend], err error) {
+	defer s.measure("Trending", time.Now(), &err)
+	return s.Store.Trending(ctx, queries)
+}
+
 // Works implements storage.Lister.
 func (s *Store) Works(ctx context.Context, queries []storage.WorksQuery) (_ []storage.ListPage[storage.Work], err error) {
 	defer s.measure("Works", time.Now(), &err)

@@ -81,6 +81,11 @@ func TestEvents(t *testing.T) {
 	})
 }
 
+func TestTrends(t *testing.T) {
+	t.Parallel()
+	storagetest.RunTrends(t, emptyDatabase)
+}
+
 func emptyDatabase(t *testing.T) storagetest.Database {
 	t.Helper()
 	return databaseWith(t, storage.EventOptions{})

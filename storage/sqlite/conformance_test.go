@@ -18,6 +18,8 @@ func TestEvents(t *testing.T) {
 	})
 }
 
+func TestTrends(t *testing.T) { storagetest.RunTrends(t, emptyDatabase) }
+
 func emptyDatabase(t *testing.T) storagetest.Database {
 	t.Helper()
 	return databaseWith(t, storage.EventOptions{})

@@ -77,6 +77,11 @@ func (s *Store) Works(ctx context.Context, queries []storage.WorksQuery) ([]stor
 	return query(ctx, s.lists, "list works", s.Store.Works, queries)
 }
 
+// Trending returns lists of trends from the database.
+func (s *Store) Trending(ctx context.Context, queries []storage.TrendingQuery) ([]storage.ListPage[storage.Trend], error) {
+	return query(ctx, s.lists, "list trends", s.Store.Trending, queries)
+}
+
 // TotalsOf returns the totals of users from the database.
 func (s *Store) TotalsOf(ctx context.Context, users []storage.User) ([]storage.UserTotals, error) {
 	return query(ctx, s.reads, "read totals", s.Store.TotalsOf, users)
