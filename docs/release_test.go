@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v3"
 )
 
 // TestTheBuildOfAReleaseHasNoKey checks that the workflow gives the signing key to one step

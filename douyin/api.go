@@ -14,6 +14,7 @@ import (
 	"ovation/media"
 	"ovation/outage"
 	"ovation/resolvers/codes"
+	"ovation/resolvers/enforce"
 	"ovation/resolvers/rate"
 	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
@@ -51,6 +52,9 @@ type Config struct {
 	Accounts *accounts.Service
 	// Videos receives uploads. It is nil if the site has no videos of its own.
 	Videos *media.Service
+	// Policy is what users may do and see. Source, Recorder and Comments must be decorated
+	// with the same Enforcer. The zero value allows everything.
+	Policy enforce.Enforcer
 	// PublicURL is the scheme and host of the site as clients see it, for URLs of files.
 	// If it is empty, the URLs have the scheme and host of the request.
 	PublicURL string
@@ -128,7 +132,7 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel = context.WithTimeout(ctx, transport.AnswerTimeout)
 	}
 	defer cancel()
-	out, err := a.answer(ctx, c)
+	out, err := a.answer(a.Policy.Begin(ctx), c)
 	if err != nil {
 		code, message := a.explain(ctx, err)
 		c.count(a, code)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"ovation/accounts"
 	"ovation/media"
@@ -76,6 +77,10 @@ func (a *api) codeOf(err error) (code, message string) {
 			field = name
 		}
 		return codes.BadUserInput, field + " " + invalid.Reason
+	}
+	if coded, ok := errors.AsType[*gqlerror.Error](err); ok {
+		code, _ = coded.Extensions["code"].(string)
+		return code, coded.Message
 	}
 	if refused, ok := errors.AsType[*viewer.Error](err); ok {
 		return codes.Unauthenticated, refused.Error()

@@ -2802,6 +2802,8 @@ enum Freshness {
   STALE
   "Not known at present. The counts are zeros as placeholders; do not display them."
   UNAVAILABLE
+  "Not shown to this viewer, because the site shows counts of this kind to the author of the subject only. The counts are zeros as placeholders; do not display them."
+  HIDDEN
 }
 
 "Where an acknowledged action is stored. In both places it survives the failure of any single process."
@@ -2861,7 +2863,7 @@ type Interactive implements Node {
   read: Read
   "The viewer's follow. Null if the viewer does not follow it, and for anonymous viewers."
   followed: Followed
-  "The likes on it, newest first. Requires a signed-in viewer."
+  "The likes on it, newest first. Requires a signed-in viewer. On sites that hide them, others than the author of the subject find only their own."
   likers(
     "How many to return: 1 to 100."
     first: Int = 20
@@ -3123,7 +3125,7 @@ type User implements Node {
   id: ID!
   "The id in your own system: the ` + "`" + `sub` + "`" + ` of the user's token."
   userId: ID!
-  "The user's likes, newest first."
+  "The user's likes, newest first, without those that are hidden from the viewer: a page may be short, or empty, and still have a next one."
   likes(
     "Only subjects of this kind."
     biz: String
@@ -22985,11 +22987,13 @@ var (
 		"LIVE":        storage.Live,
 		"STALE":       storage.Stale,
 		"UNAVAILABLE": storage.Unavailable,
+		"HIDDEN":      storage.Hidden,
 	}
 	marshalNFreshness2ovationᚋstorageᚐFreshness = map[storage.Freshness]string{
 		storage.Live:        "LIVE",
 		storage.Stale:       "STALE",
 		storage.Unavailable: "UNAVAILABLE",
+		storage.Hidden:      "HIDDEN",
 	}
 )
 

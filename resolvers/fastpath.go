@@ -46,6 +46,7 @@ func (r *Root) begin(ctx context.Context, next graphql.OperationHandler) graphql
 	if op.Operation.Operation == ast.Subscription {
 		return r.subscribe(ctx, op, next)
 	}
+	ctx = r.policy.Begin(ctx)
 	p := r.limits.Plan(op)
 	l := loaders.New(r.store, viewer.FromContext(ctx), p.Kinds)
 	ctx = loaders.NewContext(ctx, l)

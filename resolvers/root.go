@@ -9,6 +9,7 @@ import (
 	"ovation/accounts"
 	"ovation/graph"
 	"ovation/plain"
+	"ovation/resolvers/enforce"
 	"ovation/resolvers/limits"
 	"ovation/resolvers/rate"
 	"ovation/storage"
@@ -66,6 +67,7 @@ type Root struct {
 	messages   Messages
 	videos     Videos // nil if disabled
 	trends     bool   // trends are computed
+	policy     enforce.Enforcer
 	live       Watcher
 	commentHub Watcher // signals changed comments
 	messageHub Watcher // signals new messages

@@ -17,6 +17,7 @@ import (
 	"ovation/accounts"
 	"ovation/graph"
 	"ovation/outage"
+	"ovation/resolvers/enforce"
 	"ovation/resolvers/limits"
 	"ovation/resolvers/persisted"
 	"ovation/resolvers/rate"
@@ -45,6 +46,9 @@ type Config struct {
 	Batches   ActionBatches
 	Messages  Messages
 	Auth      *viewer.Authenticator
+	// Policy is what users may do and see. Store, Recorder, Comments, Authors and
+	// Batches must be decorated with the same Enforcer. The zero value allows everything.
+	Policy enforce.Enforcer
 	// CachedAuthors returns the ids of the recent authors of subjects, with "" for
 	// unknown authors. It does not wait. What an operation selects from these authors is
 	// then loaded together with the subjects. If CachedAuthors is nil, no author is
@@ -247,7 +251,8 @@ func service(root *Root, cfg Config) http.Handler {
 func newRoot(cfg Config, c *cursors) *Root {
 	return &Root{
 		store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, histories: cfg.Histories, comments: cfg.Comments, authors: cfg.Authors, batches: cfg.Batches, cachedAuthors: cfg.CachedAuthors, messages: cfg.Messages, accounts: cfg.Accounts, videos: cfg.Videos, trends: cfg.Trends,
-		live: cfg.Live, commentHub: cfg.CommentHub, messageHub: cfg.MessageHub, limiter: cfg.Limiter, cursors: c, now: cfg.Now,
+		policy: cfg.Policy,
+		live:   cfg.Live, commentHub: cfg.CommentHub, messageHub: cfg.MessageHub, limiter: cfg.Limiter, cursors: c, now: cfg.Now,
 		room:       newRoom(maxWatchedSubjects, maxDocuments, cfg.Streams.AnonymousPercent()),
 		plain:      graph.PlainSchema,
 		fieldTable: fieldTable,

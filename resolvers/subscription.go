@@ -146,7 +146,7 @@ type sentState struct {
 // pending reports whether the state that was sent shows an action of the viewer that the
 // persisted counts do not include yet.
 func (s *sentState) pending() bool {
-	return s.sent && s.counted.Version == s.Version && s.counted != s.Counts
+	return s.sent && s.Freshness != storage.Hidden && s.counted.Version == s.Version && s.counted != s.Counts
 }
 
 func newSentStates(subjects []storage.Subject) []sentState {
@@ -201,6 +201,7 @@ func (r *Root) subscribe(ctx context.Context, op *graphql.OperationContext, next
 // subscription (see transport.Park). It returns nil once the stream has ended. The data
 // of a response may be shared with other subscriptions and must not be changed.
 func (s *subscription) respond(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+	ctx = s.policy.Begin(ctx)
 	if s.changes != nil {
 		return s.changes.respond(ctx, s, next)
 	}
@@ -223,10 +224,16 @@ func (s *subscription) respondShared(ctx context.Context, next graphql.ResponseH
 	if event == nil {
 		return parked
 	}
-	made := func() *graphql.Response {
-		return s.respondWith(loaders.NewContext(ctx, loaders.New(s.store, s.me, s.plan.Kinds)), next, &event.Interactive)
+	shown, shared := &event.Interactive, s.shared
+	if s.policy.HidesCounts(ctx, shown.Subject) {
+		hidden := *shown
+		s.policy.Redact(ctx, s.me, &hidden)
+		shown, shared = &hidden, false // another policy may be in use before the next event
 	}
-	if !s.shared {
+	made := func() *graphql.Response {
+		return s.respondWith(loaders.NewContext(ctx, loaders.New(s.store, s.me, s.plan.Kinds)), next, shown)
+	}
+	if !shared {
 		return made()
 	}
 	var failed *graphql.Response

@@ -99,7 +99,7 @@ func (s *subscription) await(ready func()) {
 // pending action of the viewer.
 func (s *subscription) staleSubjects() (subjects []storage.Subject) {
 	for i := range s.sent {
-		if one := &s.sent[i]; one.sent && one.fresh && one.Freshness != storage.Live || one.pending() {
+		if one := &s.sent[i]; one.sent && one.fresh && one.Freshness != storage.Live && one.Freshness != storage.Hidden || one.pending() {
 			subjects = append(subjects, one.Subject)
 		}
 	}
@@ -168,8 +168,9 @@ func (s *subscription) readOnce(ctx context.Context, subjects []storage.Subject)
 
 // isNew reports whether a subject's new state must be sent. This is the case if the
 // subject was never sent, if the state sent last may have been lost, or if the new state
-// differs from the state sent last and is not older. If the new state is UNAVAILABLE,
-// isNew overwrites it with the state sent last, marked as STALE.
+// differs from the state sent last and is not older. A new version of hidden counts is no
+// difference. If the new state is UNAVAILABLE, isNew overwrites it with the state sent last,
+// marked as STALE.
 func (s *subscription) isNew(one *storage.Interactive) bool {
 	last := s.stateOf(one.Subject)
 	if !last.sent {
@@ -177,7 +178,9 @@ func (s *subscription) isNew(one *storage.Interactive) bool {
 	}
 	if one.Freshness == storage.Unavailable && last.Freshness != storage.Unavailable {
 		*one = last.Interactive
-		one.Freshness = storage.Stale
+		if one.Freshness != storage.Hidden {
+			one.Freshness = storage.Stale
+		}
 	} else if last.rewound {
 		last.rewound = false
 		return true
@@ -185,7 +188,11 @@ func (s *subscription) isNew(one *storage.Interactive) bool {
 	if one.Version < last.Version && last.Freshness != storage.Unavailable {
 		return false
 	}
-	return one.Counts != last.Counts || one.Freshness != last.Freshness ||
+	counts := last.Counts
+	if one.Freshness == storage.Hidden {
+		counts.Version = one.Version
+	}
+	return one.Counts != counts || one.Freshness != last.Freshness ||
 		differ(one.Liked, last.Liked) || differ(one.Collected, last.Collected) || differ(one.Read, last.Read) ||
 		differ(one.Followed, last.Followed)
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // This file decides which viewers may see or change which objects. No other code decides
-// that; the resolvers and the prefetch call it.
+// that, except package enforce, for what a site's configuration hides or refuses; the
+// resolvers and the prefetch call it.
 //
 //   - Anonymous viewers see subjects, their counts and their comments, with the
 //     profiles and totals of the authors of both, and videos. They may record reads. Everything

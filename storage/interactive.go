@@ -10,6 +10,7 @@ const (
 	Live        Freshness = "LIVE"        // as of now
 	Stale       Freshness = "STALE"       // outdated, or possibly without the latest changes
 	Unavailable Freshness = "UNAVAILABLE" // not known: the counts are zeros as placeholders
+	Hidden      Freshness = "HIDDEN"      // not shown to the viewer: the counts are zeros as placeholders; no store returns it
 )
 
 // Counts holds a subject's counts and its author. Version is 0 for a subject without

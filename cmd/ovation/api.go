@@ -26,6 +26,7 @@ type apiFlags struct {
 	accountFlags `embed:""`
 	videoFlags   `embed:""`
 	douyinFlags  `embed:""`
+	configFlag   `embed:""`
 
 	Addr           address  `default:"127.0.0.1:8080"                                                  help:"Address to listen on; port 0 is any free one." variable:"OVATION_ADDR"`
 	MetricsAddr    address  `help:"Address that serves /metrics, and nothing else; if empty, --addr serves it too." variable:"OVATION_METRICS_ADDR"`

@@ -51,6 +51,10 @@ func (c *devCommand) Run(p *program) (err error) {
 	if err := c.checkTrusted(); err != nil {
 		return err
 	}
+	config, err := c.openConfig()
+	if err != nil {
+		return err
+	}
 	log := newLogger(p.stderr, c.LogLevel.Level)
 	unlock, err := c.lock(serveLock, "serves")
 	if err != nil {
@@ -81,11 +85,11 @@ func (c *devCommand) Run(p *program) (err error) {
 	if c.Trending {
 		defer startTrends(p.ctx, trends.Options{Store: store, Logger: log, Registry: registry})()
 	}
-	return c.serve(p, listener, behind, store, registry, log)
+	return c.serve(p, listener, behind, store, config, registry, log)
 }
 
 // serve serves the API on listener until the program is stopped.
-func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, survey storage.Surveyor, registry *prometheus.Registry, log *slog.Logger) (err error) {
+func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, survey storage.Surveyor, config siteConfig, registry *prometheus.Registry, log *slog.Logger) (err error) {
 	key := []byte(c.JWTSecret)
 	if len(key) == 0 {
 		if key, err = c.keepSecret(); err != nil {
@@ -98,6 +102,8 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 		Live: behind.live, CommentHub: behind.commentHub, MessageHub: behind.messageHub, Logger: log,
 		Trends: c.Trending, Ready: behind.ready, Registry: registry, Introspection: c.Introspection, AccessLog: c.AccessLog,
 	}
+	config.apply(&cfg)
+	config.reloads(p, registry)
 	videos, err := c.startVideos(p.ctx, behind.store, log, registry)
 	if err != nil {
 		return err

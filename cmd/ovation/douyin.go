@@ -41,7 +41,7 @@ func (f douyinFlags) install(cfg *resolvers.Config, videos *videoSite) {
 	}
 	face := douyin.Config{
 		Source: cfg.Store, Recorder: cfg.Recorder, Comments: cfg.Comments, Messages: cfg.Messages,
-		Accounts: cfg.Accounts, Videos: videos.service, PublicURL: string(f.PublicURL), Now: cfg.Now,
+		Accounts: cfg.Accounts, Videos: videos.service, Policy: cfg.Policy, PublicURL: string(f.PublicURL), Now: cfg.Now,
 	}
 	cfg.Douyin = func(around transport.Config) http.Handler { return douyin.New(face, around) }
 }

@@ -77,6 +77,7 @@ type commandLine struct {
 	Verify     verifyCommand     `cmd:"" help:"Recount everything and print each wrong count."`
 	Health     healthCommand     `cmd:"" help:"Check whether a node is ready; exits with 0 if it is."`
 	Token      tokenCommand      `cmd:"" example:"ovation token --user alice" help:"Print a token for a user, for development."`
+	Config     configCommand     `cmd:"" help:"Check a configuration file of --config, or print its JSON Schema."`
 	Schema     schemaCommand     `cmd:"" help:"Print the GraphQL schema, for code generators."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`
 

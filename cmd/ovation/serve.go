@@ -64,6 +64,10 @@ func (c *serveCommand) Run(p *program) (err error) {
 	if c.Videos && c.BlobURL == "" {
 		return usage("ovation serve --videos needs a place for files: set OVATION_BLOB_URL to s3://bucket?region=REGION, or to file:///folder if all nodes and workers share that folder")
 	}
+	config, err := c.openConfig()
+	if err != nil {
+		return err
+	}
 	behind, err := c.begin(p, "serve", c.Addr, c.LogLevel, worker.Records, c.eventOptions())
 	if err != nil {
 		return err
@@ -119,6 +123,8 @@ func (c *serveCommand) Run(p *program) (err error) {
 			return errors.New("none of Redis, Postgres and RabbitMQ answers")
 		},
 	}
+	config.apply(&cfg)
+	config.reloads(p, registry)
 	videos, err := c.startVideos(p, behind, store)
 	if err != nil {
 		return err

@@ -14,6 +14,10 @@ const maxBytesDebt = time.Second
 // messageTime is the time in which a user's empty message bucket fills.
 const messageTime = time.Minute
 
+// actionTime is the time in which an empty bucket for actions fills. Its units are
+// nanoseconds, so that each action can have a limit of its own.
+const actionTime = time.Minute
+
 // pace is the speed at which buckets fill. Times are in nanoseconds. A bucket is
 // represented by the time at which it will be full again: a full bucket needs no memory,
 // and no bucket has to be refilled periodically. (This is the generic cell rate

@@ -78,8 +78,9 @@ type Config struct {
 // Limiter limits requests. A nil *Limiter limits nothing. It is safe for
 // concurrent use.
 type Limiter struct {
-	users, addresses, sockets *buckets      // nil if there is no limit
-	messages                  *buckets      // of users
+	users, addresses, sockets *buckets // nil if there is no limit
+	messages                  *buckets // of users
+	actions                   func() *buckets
 	opened                    atomic.Uint64 // number of sockets
 	proxies                   []netip.Prefix
 	seed                      maphash.Seed
@@ -96,11 +97,12 @@ func New(cfg Config) *Limiter {
 		addresses: newBuckets(cfg.PerAddress, time.Second, burstTime),
 		sockets:   newBuckets(cfg.PerSocket, time.Second, burstTime),
 		messages:  newBuckets(cfg.MessagesPerUser, messageTime, messageTime),
+		actions:   sync.OnceValue(func() *buckets { return newBuckets(int(actionTime), actionTime, actionTime) }),
 		proxies:   cfg.TrustedProxies, seed: maphash.MakeSeed(), since: time.Now(), log: cmp.Or(cfg.Logger, slog.Default()),
 	}
 	l.limited = promauto.With(cfg.Registry).NewCounterVec(prometheus.CounterOpts{
 		Name: "ovation_rate_limited_total",
-		Help: "Requests and operations refused because a client asked for too much in a time, by whose bucket was empty: user, address, network (a /56 or /48 of IPv6), socket or messages (of a user).",
+		Help: "Requests and operations refused because a client asked for too much in a time, by whose bucket was empty: user, address, network (a /56 or /48 of IPv6), socket, messages (of a user) or action (a limit of the configuration).",
 	}, []string{"by"})
 	return l
 }
@@ -188,6 +190,32 @@ func (l *Limiter) TakeMessage(user storage.User) (wait time.Duration) {
 		l.limited.WithLabelValues("messages").Inc()
 	}
 	return wait
+}
+
+// TakeAction takes one action of a type that the payer may do perMinute times a minute, with
+// that many at once, on a kind of content. If there is none left, it returns the time until
+// there is one. If perMinute is 0, there is no limit.
+func (p *Payer) TakeAction(biz, action string, perMinute int) (wait time.Duration) {
+	if p == nil || p.limiter == nil || perMinute <= 0 {
+		return 0
+	}
+	l := p.limiter
+	from, now, of := l.actions(), l.now(), 31*maphash.String(l.seed, biz)+maphash.String(l.seed, action)
+	needs := int(actionTime) / perMinute
+	for i, owner := range p.buckets[1:] {
+		if owner.share == 0 {
+			continue
+		}
+		if wait = from.take(owner.client^of, owner.share, now, needs); wait == 0 {
+			continue
+		}
+		for _, paid := range p.buckets[1 : 1+i] {
+			from.charge(paid.client^of, paid.share, now, -needs)
+		}
+		l.limited.WithLabelValues("action").Inc()
+		return wait
+	}
+	return 0
 }
 
 // Take takes units. If there are too few, it takes none and returns the time until there

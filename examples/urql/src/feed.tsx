@@ -39,7 +39,7 @@ function LikeButton({ card }: { card: CardFragment }) {
   return (
     <>
       <button type="button" aria-pressed={on} onClick={toggle}>
-        ♥ {card.freshness === 'UNAVAILABLE' ? '–' : card.likeCount}
+        ♥ {card.freshness === 'UNAVAILABLE' || card.freshness === 'HIDDEN' ? '–' : card.likeCount}
       </button>
       <Problem error={error} />
     </>

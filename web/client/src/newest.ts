@@ -183,6 +183,7 @@ export class Newest {
     }
     if (card.freshness === undefined) return;
     if (!older) latest.set('freshness', { version, value: card.freshness });
+    else if (card.freshness === 'HIDDEN') return;
     else if (card.freshness !== 'LIVE') card.freshness = 'STALE'; // only this client knows newer counts
     else card.freshness = (latest.get('freshness')?.value as Freshness | undefined) ?? 'LIVE';
   }

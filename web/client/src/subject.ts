@@ -11,9 +11,9 @@ export function keyOf({ biz, bizId }: Subject): string {
 
 export type Reaction = 'LIKE' | 'DISLIKE';
 
-// Freshness says how far counts can be trusted. UNAVAILABLE counts are zeros as
+// Freshness says how far counts can be trusted. UNAVAILABLE and HIDDEN counts are zeros as
 // placeholders: do not display them.
-export type Freshness = 'LIVE' | 'STALE' | 'UNAVAILABLE';
+export type Freshness = 'LIVE' | 'STALE' | 'UNAVAILABLE' | 'HIDDEN';
 
 // Interactive is a subject as an operation selected it. Everything in this package needs
 // `biz`, `bizId` and, to find the newer of two results, `version`; other fields are used

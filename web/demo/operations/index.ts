@@ -17,7 +17,9 @@ export type Freshness =
   /** Outdated, or possibly without the latest changes. */
   | 'STALE'
   /** Not known at present. The counts are zeros as placeholders; do not display them. */
-  | 'UNAVAILABLE';
+  | 'UNAVAILABLE'
+  /** Not shown to this viewer, because the site shows counts of this kind to the author of the subject only. The counts are zeros as placeholders; do not display them. */
+  | 'HIDDEN';
 
 /** Where an acknowledged action is stored. In both places it survives the failure of any single process. */
 export type Durability =

@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { isKnown } from '../api/freshness';
 import type { Item } from '../content/catalogue';
 import type { ItemFragment } from '../operations';
 import { useSession } from '../session';
@@ -24,8 +25,7 @@ export function CardActions({ item, counts, comments, talk = true }: Props) {
   const [picking, setPicking] = useState(false);
   const [talking, setTalking] = useState(false);
 
-  // UNAVAILABLE counts are zeros as placeholders and are not shown.
-  const known = counts && counts.freshness !== 'UNAVAILABLE' ? counts : undefined;
+  const known = counts && isKnown(counts.freshness) ? counts : undefined;
   const reaction = counts?.liked?.reaction;
   const own = (act: () => void) => () => (userId === null ? openLogin() : act());
 
@@ -67,7 +67,7 @@ export function CardActions({ item, counts, comments, talk = true }: Props) {
           <RollingNumber value={comments} />
         </button>
       )}
-      {counts && counts.freshness !== 'LIVE' && <FreshnessMark freshness={counts.freshness} />}
+      {counts && (counts.freshness === 'STALE' || counts.freshness === 'UNAVAILABLE') && <FreshnessMark freshness={counts.freshness} />}
       {picking && <FolderPicker title={item.title} current={counts?.collected?.folder.id} actions={actions} onClose={() => setPicking(false)} />}
       {talking && <Comments subject={item} title={item.title} count={comments} author={counts?.author?.userId} onClose={() => setTalking(false)} />}
     </div>

@@ -1,5 +1,6 @@
 import { memo, useRef, useState } from 'react';
 import { topics } from '../content/catalogue';
+import { isKnown } from '../api/freshness';
 import type { Subject } from '../api/subject';
 import type { ItemFragment } from '../operations';
 import { links } from '../route';
@@ -29,7 +30,7 @@ export const Card = memo(function Card({ biz, bizId, counts, comments, shape = '
   useReadOnView(element, item);
   const title = `card-${biz}-${bizId}`;
   const video = biz === 'video';
-  const reads = counts && counts.freshness !== 'UNAVAILABLE' ? counts.readCount : undefined;
+  const reads = counts && isKnown(counts.freshness) ? counts.readCount : undefined;
   return (
     <article className="card" data-shape={shape} ref={element} aria-labelledby={title} data-subject={`${biz}/${bizId}`}>
       <div className="card-picture">

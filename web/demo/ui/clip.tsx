@@ -1,4 +1,5 @@
 import { memo, useEffect, useRef, useState } from 'react';
+import { isKnown } from '../api/freshness';
 import { useStore } from '../api/store';
 import type { ClipFragment } from '../operations';
 import { links } from '../route';
@@ -99,7 +100,7 @@ function Rail({ clip, alone }: Pick<Props, 'clip'> & { alone: boolean }) {
   const [open, setOpen] = useState<'folders' | 'comments' | 'share' | 'delete'>();
   const close = () => setOpen(undefined);
   const own = (what: typeof open) => () => (userId === null ? openLogin() : setOpen(what));
-  const collects = counts.freshness === 'UNAVAILABLE' ? undefined : counts.collectCount;
+  const collects = isKnown(counts.freshness) ? counts.collectCount : undefined;
   return (
     <div className="clip-rail" role="group" aria-label={`Actions for ${title}`}>
       <LikeButton subject={counts} title={title} counts={counts} />

@@ -1,3 +1,4 @@
+import { isKnown } from '../api/freshness';
 import type { CardFragment } from '../operations';
 import { links } from '../route';
 import { useSession } from '../session';
@@ -34,7 +35,7 @@ export function FollowButton({ person, plain = false }: { person: CardFragment; 
 export function PersonRow({ person }: { person: CardFragment }) {
   const { userId } = useSession();
   const name = useName(person.bizId);
-  const known = person.freshness !== 'UNAVAILABLE';
+  const known = isKnown(person.freshness);
   return (
     <li className="person-row">
       <a className="person-name" href={links.person(person.bizId)}>

@@ -1,3 +1,4 @@
+import { isKnown } from '../api/freshness';
 import { topics, type Item } from '../content/catalogue';
 import type { ItemFragment } from '../operations';
 import { CardActions } from './card-actions';
@@ -16,7 +17,7 @@ interface Props {
 
 // ItemDialog shows one item beside its comments.
 export function ItemDialog({ item, counts, comments, onClose }: Props) {
-  const reads = counts && counts.freshness !== 'UNAVAILABLE' ? `${inFull(counts.readCount)} ${counts.readCount === 1 ? 'read' : 'reads'}` : 'reads unavailable';
+  const reads = counts && isKnown(counts.freshness) ? `${inFull(counts.readCount)} ${counts.readCount === 1 ? 'read' : 'reads'}` : 'reads unavailable';
   return (
     <Dialog title={item.title} shape="sheet" onClose={onClose}>
       <div className="sheet-item">

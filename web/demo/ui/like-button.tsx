@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { isKnown } from '../api/freshness';
 import type { Subject } from '../api/subject';
 import type { CardFragment } from '../operations';
 import { useSession } from '../session';
@@ -18,7 +19,7 @@ export function LikeButton({ subject, title, counts }: Props) {
   const { userId } = useSession();
   const actions = useActions(subject, title);
   const [claps, setClaps] = useState(0);
-  const count = counts && counts.freshness !== 'UNAVAILABLE' ? counts.likeCount : undefined;
+  const count = counts && isKnown(counts.freshness) ? counts.likeCount : undefined;
   const on = counts?.liked?.reaction === 'LIKE';
   const toggle = () => {
     if (userId === null) return openLogin();

@@ -1,3 +1,4 @@
+import { isKnown } from '../api/freshness';
 import { PersonClipsDocument, type ClipFragment } from '../operations';
 import { links } from '../route';
 import { useSession } from '../session';
@@ -38,7 +39,7 @@ function CoverLink({ clip }: { clip: ClipFragment }) {
       <img src={clip.coverUrl} alt="" loading="lazy" decoding="async" />
       <span className="cover-words">
         <span className="cover-title">{clip.title}</span>
-        {freshness !== 'UNAVAILABLE' && (
+        {isKnown(freshness) && (
           <span className="cover-likes">
             <Icon name="heart" filled />
             {inFull(likeCount)}

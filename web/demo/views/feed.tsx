@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useMemo, useState } from 'react';
 import { useQuery } from 'urql';
+import { isKnown } from '../api/freshness';
 import { feed, type Item } from '../content/catalogue';
 import { FeedDocument, type ItemFragment } from '../operations';
 import { useSession } from '../session';
@@ -76,7 +77,7 @@ function Hint() {
 
 // Tally sums up the counts on the page, unless some are unavailable.
 function Tally({ cards }: { cards: readonly ItemFragment[] }) {
-  const known = cards.length > 0 && cards.every((card) => card.freshness !== 'UNAVAILABLE');
+  const known = cards.length > 0 && cards.every((card) => isKnown(card.freshness));
   const sum = (of: (card: ItemFragment) => number) => (known ? cards.reduce((total, card) => total + of(card), 0) : undefined);
   const rows = [
     ['likes', sum((card) => card.likeCount)],

@@ -1,5 +1,6 @@
 import { useMemo } from 'react';
 import { useQuery, useSubscription } from 'urql';
+import { isKnown } from '../api/freshness';
 import { LiveDocument, PersonDocument, TotalsDocument } from '../operations';
 import { links, sections, type Section } from '../route';
 import { useSession } from '../session';
@@ -39,7 +40,7 @@ function Profile({ userId, section }: { userId: string; section: Section }) {
   useRetryWhenLive(Boolean(error), retry);
   if (error && !data) return <Failed error={error} onAgain={retry} />;
   const person = data?.user.interactive;
-  const followers = person && person.freshness !== 'UNAVAILABLE' ? person.followerCount : undefined;
+  const followers = person && isKnown(person.freshness) ? person.followerCount : undefined;
   return (
     <>
       <header className="intro profile">
