@@ -182,9 +182,9 @@ type EventLog interface {
 
 // EventOptions switches on events in a store.
 type EventOptions struct {
-	// Log selects, by their biz, the subjects whose changes are logged. If it is nil,
-	// nothing is logged. An existing log can be read nevertheless.
-	Log func(biz string) bool
+	// Log selects, by their tenant and biz, the subjects whose changes are logged. If it is
+	// nil, nothing is logged. An existing log can be read nevertheless.
+	Log func(tenant, biz string) bool
 	// Keep is how long events are kept, from their commit; the default is EventsKeep. The
 	// method Prune of a store also prunes events.
 	Keep time.Duration

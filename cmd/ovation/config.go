@@ -53,7 +53,7 @@ func (*configSchemaCommand) Run(p *program) error {
 
 // configFlag names the configuration file.
 type configFlag struct {
-	Config string `help:"File that says what users may do with each kind of content, for each tenant (YAML or JSON); without one, everything. Reloaded on SIGHUP." variable:"OVATION_CONFIG"`
+	Config string `help:"File that says what users may do with each kind of content, for each tenant (YAML or JSON); must be the same for all processes; without one, everything is allowed. Reloaded on SIGHUP." variable:"OVATION_CONFIG"`
 }
 
 // siteConfig is the configuration in use.
@@ -103,5 +103,6 @@ func (c siteConfig) apply(cfg *resolvers.Config) {
 	}
 	e := enforce.New(c.policies)
 	cfg.Comments = e.Comments(cfg.Comments, cfg.Store)
-	cfg.Policy, cfg.Store, cfg.Recorder, cfg.Authors = e, e.Store(cfg.Store), e.Recorder(cfg.Recorder), e.Authors(cfg.Authors)
+	cfg.Policy, cfg.Store, cfg.Recorder = e, e.Store(cfg.Store), e.Recorder(cfg.Recorder)
+	cfg.Authors, cfg.Batches = e.Authors(cfg.Authors), e.Batches(cfg.Batches)
 }

@@ -75,6 +75,15 @@ func remark(biz, text string) string {
 	return fmt.Sprintf(`mutation { addComment(input: {biz: %q, bizId: "1", text: %q}) { comment { id } } }`, biz, text)
 }
 
+// recordLikes likes one subject of each kind for a user.
+func recordLikes(kinds ...string) string {
+	actions := ""
+	for _, biz := range kinds {
+		actions += fmt.Sprintf(`{action: LIKE, userId: "bob", biz: %q, bizId: "77", at: "2026-01-01T00:00:00Z"} `, biz)
+	}
+	return `mutation { recordActions(input: {requestId: "1", actions: [` + actions + `]}) { recorded } }`
+}
+
 // shownCounts is what a viewer sees of a subject.
 type shownCounts struct {
 	Interactive struct {
@@ -151,6 +160,8 @@ func enforcedByGraphQL(t *testing.T, s *server) {
 			"default/ann/subjects:write", `mutation { declareSubjects(input: {subjects: [{biz: "photo", bizId: "1"}, {biz: "song", bizId: "1"}]}) { durability } }`,
 			codes.BadUserInput, "input.subjects[1].biz is not known to this site",
 		},
+		{"default/cms/actions:write", recordLikes("photo", "song"), codes.BadUserInput, "input.actions[1].biz is not known to this site"},
+		{"acme/cms/actions:write", recordLikes("photo", "video"), codes.BadUserInput, "input.actions[1].biz must be a kind that takes likes on this site"},
 		{other, do("like", "video", "1"), codes.BadUserInput, "biz video takes no likes on this site"},
 		{other, remark("article", strings.Repeat("x", 31)), codes.BadUserInput, "at most 30 are allowed"},
 	} {
@@ -167,7 +178,8 @@ func enforcedByGraphQL(t *testing.T, s *server) {
 		{bob, do("unfollow", "article", "1")},
 		{bob, do("like", "comment", "1")}, // the site's own kinds are known
 		{"", do("read", "photo", "1")},
-		{other, do("like", "song", "1")}, // the tenant allows unknown kinds
+		{"default/cms/actions:write", recordLikes("article", "photo")}, // without the scope fan
+		{other, do("like", "song", "1")},                               // the tenant allows unknown kinds
 		{other, do("like", "article", "1")},
 		{other, do("dislike", "article", "1")},
 		{other, do("follow", "article", "1")},

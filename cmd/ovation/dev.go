@@ -66,7 +66,7 @@ func (c *devCommand) Run(p *program) (err error) {
 		return err
 	}
 	defer func() { _ = listener.Close() }() // already closed if serving has begun
-	store, err := c.openSQLite(p.ctx, true, c.eventOptions())
+	store, err := c.openSQLite(p.ctx, true, c.eventOptions(config))
 	if err != nil {
 		return err
 	}

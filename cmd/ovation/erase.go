@@ -52,7 +52,7 @@ func (c *eraseCommand) Run(p *program) (err error) {
 	if err := c.confirm(p, user); err != nil {
 		return err
 	}
-	store, err := c.open(p.ctx, false, eventsFlag{Events: c.LogEvents}.eventOptions())
+	store, err := c.open(p.ctx, false, eventsFlag{Events: c.LogEvents}.eventOptions(siteConfig{}))
 	if err != nil {
 		return err
 	}

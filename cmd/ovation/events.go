@@ -21,12 +21,13 @@ type eventsFlag struct {
 // long trends may not be computed without lacking events.
 const trendingKeep = 24 * time.Hour
 
-// eventOptions returns the options of a store.
-func (f eventsFlag) eventOptions() storage.EventOptions {
+// eventOptions returns the options of a store. The configuration decides which changes are
+// logged.
+func (f eventsFlag) eventOptions(config siteConfig) storage.EventOptions {
 	if !f.Events && !f.Trending {
 		return storage.EventOptions{}
 	}
-	return storage.EventOptions{Log: func(string) bool { return true }}
+	return storage.EventOptions{Log: config.policies.Events}
 }
 
 // keptEventsFlags are the flags of a process that also prunes events.
@@ -37,8 +38,8 @@ type keptEventsFlags struct {
 }
 
 // eventOptions returns the options of a store.
-func (f keptEventsFlags) eventOptions() storage.EventOptions {
-	options := f.eventsFlag.eventOptions()
+func (f keptEventsFlags) eventOptions(config siteConfig) storage.EventOptions {
+	options := f.eventsFlag.eventOptions(config)
 	if options.Keep = time.Duration(f.EventsKeep); !f.Events {
 		options.Keep = min(options.Keep, trendingKeep)
 	}

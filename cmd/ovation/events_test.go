@@ -164,7 +164,7 @@ func TestEventsArePrintedAndResumed(t *testing.T) {
 
 func TestInvalidCursorsAreRefused(t *testing.T) {
 	data := t.TempDir()
-	store, err := dataFlag{data}.openSQLite(t.Context(), true, storage.EventOptions{Log: func(string) bool { return true }})
+	store, err := dataFlag{data}.openSQLite(t.Context(), true, storage.EventOptions{Log: func(string, string) bool { return true }})
 	must(t, err)
 	for i := range 3 {
 		_, err = store.CreateFolder(t.Context(), storage.Folder{Owner: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, Name: strconv.Itoa(i), Created: 1})

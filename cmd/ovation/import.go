@@ -143,7 +143,7 @@ func (c *importCommand) withStore(p *program, do func(storage.Store) error) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	store, err := c.open(p.ctx, true, eventsFlag{Events: c.LogEvents}.eventOptions())
+	store, err := c.open(p.ctx, true, eventsFlag{Events: c.LogEvents}.eventOptions(siteConfig{}))
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 	if err != nil {
 		return err
 	}
-	behind, err := c.begin(p, "serve", c.Addr, c.LogLevel, worker.Records, c.eventOptions())
+	behind, err := c.begin(p, "serve", c.Addr, c.LogLevel, worker.Records, c.eventOptions(config))
 	if err != nil {
 		return err
 	}

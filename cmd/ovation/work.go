@@ -31,6 +31,7 @@ type workCommand struct {
 	blobFlag      `embed:""`
 
 	keptEventsFlags `embed:""`
+	configFlag      `embed:""`
 
 	Addr                address `default:"127.0.0.1:8081" help:"Address of /healthz, /readyz and /metrics; port 0 is any free one." variable:"OVATION_ADDR"`
 	Concurrency         int     `default:"2" help:"Batches persisted at the same time, 1 to 8, each from its own partitions." type:"batches" variable:"OVATION_CONCURRENCY"`
@@ -54,7 +55,11 @@ func (c *workCommand) Run(p *program) (err error) {
 	if err := c.complete("work"); err != nil {
 		return err
 	}
-	behind, err := c.begin(p, "work", c.Addr, c.LogLevel, worker.Works, c.eventOptions())
+	config, err := c.openConfig()
+	if err != nil {
+		return err
+	}
+	behind, err := c.begin(p, "work", c.Addr, c.LogLevel, worker.Works, c.eventOptions(config))
 	if err != nil {
 		return err
 	}
@@ -84,6 +89,7 @@ func (c *workCommand) Run(p *program) (err error) {
 		}
 		resolvers.Probe(w, err)
 	})
+	config.reloads(p, registry)
 	stopVideos, err := c.startVideos(p, behind, store)
 	if err != nil {
 		return err

@@ -28,6 +28,10 @@ type (
 	Authors interface {
 		Declare(ctx context.Context, declared []storage.Action) ([]storage.SubjectCounts, error)
 	}
+	// Batches records actions on behalf of users.
+	Batches interface {
+		Record(ctx context.Context, batch storage.ActionBatch) (worker.RecordedBatch, error)
+	}
 )
 
 // Enforcer applies the policy of a Handle. Its zero value applies none.
@@ -212,6 +216,34 @@ func (a authors) Declare(ctx context.Context, declared []storage.Action) ([]stor
 		}
 	}
 	return visible, err
+}
+
+type batches struct {
+	Enforcer
+
+	next Batches
+}
+
+// Batches returns Batches that refuse what no user may do. The back end that sends a batch
+// answers for its users, so neither scopes nor limits apply.
+func (e Enforcer) Batches(next Batches) Batches { return batches{e, next} }
+
+func (b batches) Record(ctx context.Context, batch storage.ActionBatch) (worker.RecordedBatch, error) {
+	p := b.policies.In(ctx)
+	for i := range batch.Actions {
+		a := &batch.Actions[i]
+		settings, reason := p.Of(a.Subject.Tenant, a.Subject.Biz), ""
+		if do, is := interaction(a); is && settings.Allow[do] == policy.None {
+			reason = "must be a kind that takes " + plural[do] + " on this site"
+		}
+		if !settings.Known && a.Subject != (storage.Subject{}) {
+			reason = "is not known to this site"
+		}
+		if reason != "" {
+			return worker.RecordedBatch{}, &storage.InvalidError{Field: fmt.Sprintf("actions[%d].biz", i), Reason: reason}
+		}
+	}
+	return b.next.Record(ctx, batch)
 }
 
 // sees reports whether a viewer sees what is shown to the given viewers and to the author

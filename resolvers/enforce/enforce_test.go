@@ -92,7 +92,7 @@ func TestHiddenStates(t *testing.T) {
 	ctx := t.Context()
 	database := sqlitetest.Open(t)
 	subject := storage.Subject{Tenant: "default", Biz: "photo", BizID: "1"}
-	bob := storage.User{Tenant: "default", UserID: "bob"}
+	bob, eve := storage.User{Tenant: "default", UserID: "bob"}, storage.User{Tenant: "default", UserID: "eve"}
 	_, err := database.Persist(ctx, []storage.Message{{ID: "1", Actions: []storage.Action{
 		{User: bob, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: 1},
 		{User: bob, Subject: subject, Kind: storage.KindFollow, Following: true, Version: 1},
@@ -101,10 +101,30 @@ func TestHiddenStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := enforcer(t, "biz: {photo: {likers: 'scope:staff', counts: author}}")
-	for _, me := range []storage.User{bob, {Tenant: "default", UserID: "eve"}, {Tenant: "default"}} {
+	for _, me := range []storage.User{bob, eve, {Tenant: "default"}} {
 		found, err := e.Store(database).States(viewer.NewContext(ctx, me), []storage.StateKey{{User: bob, Subject: subject}}, storage.AllKinds)
 		if err != nil || (found[0].Liked != nil) != (me == bob) || found[0].Followed == nil {
 			t.Errorf("%q: got %+v, %v, want the like for bob only, and the follow", me.UserID, found, err)
+		}
+	}
+}
+
+func TestHiddenLikesOfFollowedUsers(t *testing.T) {
+	database := sqlitetest.Open(t)
+	subject := storage.Subject{Tenant: "default", Biz: "photo", BizID: "1"}
+	bob, eve := storage.User{Tenant: "default", UserID: "bob"}, storage.User{Tenant: "default", UserID: "eve"}
+	_, err := database.Persist(t.Context(), []storage.Message{{ID: "1", Actions: []storage.Action{
+		{User: bob, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: 1},
+		{User: eve, Subject: bob.Subject(), Kind: storage.KindFollow, Following: true, Version: 1},
+	}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for likers, want := range map[string]int{"public": 1, "author": 0} {
+		store := enforcer(t, "biz: {photo: {likers: "+likers+"}}").Store(database)
+		found, err := store.FollowedLikers(viewer.NewContext(t.Context(), eve), []storage.FollowedLikersQuery{{User: eve, Subject: subject, Page: storage.Page{First: 5}}})
+		if err != nil || len(found[0].Entries) != want {
+			t.Errorf("likers %s: got %+v, %v, want %d", likers, found, err, want)
 		}
 	}
 }

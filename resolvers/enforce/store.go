@@ -53,7 +53,7 @@ func (s store) States(ctx context.Context, keys []storage.StateKey, kinds storag
 // Likers returns the likes on subjects, without those that the viewer does not see.
 func (s store) Likers(ctx context.Context, queries []storage.LikersQuery) ([]storage.ListPage[storage.Liked], error) {
 	pages, err := s.Store.Likers(ctx, queries)
-	return s.visible(ctx, pages, err, func(i int) int { return queries[i].First },
+	return visible(ctx, s, pages, err, func(i int) int { return queries[i].First }, itself,
 		func(l *storage.Liked) storage.Position {
 			return storage.Position{Version: l.Version, ID: l.User.UserID}
 		})
@@ -62,16 +62,26 @@ func (s store) Likers(ctx context.Context, queries []storage.LikersQuery) ([]sto
 // Likes returns the likes of users, without those that the viewer does not see.
 func (s store) Likes(ctx context.Context, queries []storage.LikesQuery) ([]storage.ListPage[storage.Liked], error) {
 	pages, err := s.Store.Likes(ctx, queries)
-	return s.visible(ctx, pages, err, func(i int) int { return queries[i].First }, func(l *storage.Liked) storage.Position {
+	return visible(ctx, s, pages, err, func(i int) int { return queries[i].First }, itself, func(l *storage.Liked) storage.Position {
 		return storage.Position{Version: l.Version, Biz: l.Subject.Biz, ID: l.Subject.BizID}
 	})
 }
 
+// FollowedLikers returns the likes on subjects by users whom the viewer follows, without
+// those that the viewer does not see.
+func (s store) FollowedLikers(ctx context.Context, queries []storage.FollowedLikersQuery) ([]storage.ListPage[storage.FollowedLike], error) {
+	pages, err := s.Store.FollowedLikers(ctx, queries)
+	return visible(ctx, s, pages, err, func(i int) int { return queries[i].First },
+		func(l *storage.FollowedLike) *storage.Liked { return &l.Liked }, func(l *storage.FollowedLike) storage.Position { return l.Position })
+}
+
+func itself(l *storage.Liked) *storage.Liked { return l }
+
 // visible removes the likes that the viewer does not see from pages. A full page that has
-// become shorter can be resumed after its last like (ListPage.Resume).
-func (s store) visible(
-	ctx context.Context, pages []storage.ListPage[storage.Liked], err error, first func(i int) int, place func(*storage.Liked) storage.Position,
-) ([]storage.ListPage[storage.Liked], error) {
+// become shorter can be resumed after its last entry (ListPage.Resume).
+func visible[E any](
+	ctx context.Context, s store, pages []storage.ListPage[E], err error, first func(i int) int, liked func(*E) *storage.Liked, place func(*E) storage.Position,
+) ([]storage.ListPage[E], error) {
 	p := s.policies.In(ctx)
 	if err != nil || !p.HidesLikers() {
 		return pages, err
@@ -79,7 +89,7 @@ func (s store) visible(
 	var likes []*storage.Liked
 	for i := range pages {
 		for k := range pages[i].Entries {
-			likes = append(likes, &pages[i].Entries[k])
+			likes = append(likes, liked(&pages[i].Entries[k]))
 		}
 	}
 	if err := s.hide(ctx, p, likes); err != nil {
@@ -87,7 +97,7 @@ func (s store) visible(
 	}
 	for i := range pages {
 		page := &pages[i]
-		entries, shown := page.Entries, make([]storage.Liked, 0, len(page.Entries))
+		entries, shown := page.Entries, make([]E, 0, len(page.Entries))
 		for k := range entries {
 			if likes[k] != nil {
 				shown = append(shown, entries[k])

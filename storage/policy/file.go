@@ -70,7 +70,7 @@ var (
 			field("weights", "What one interaction of each type counts.",
 				perInteraction(integer(-MaxWeight, MaxWeight)), func(t *Trending) *[Interactions]int { return &t.Weights }),
 		), func(s *Settings) *Trending { return &s.Trending }),
-		field("events", "Whether changes are published as events, if the site publishes events.",
+		field("events", "Whether changes are logged as events, with --events.",
 			boolean(), func(s *Settings) *bool { return &s.Events }),
 	)
 	unknownMember = field("unknown", "What happens to kinds of content that are not listed: they have the defaults, or nothing may be recorded for them. The kinds user, comment and video are always known.",

@@ -27,7 +27,7 @@ func (h *Handle) Get() *Policy {
 	return h.current.Load()
 }
 
-// Events reports whether changes of a kind of content of a tenant are published as events.
+// Events reports whether changes of a kind of content of a tenant are logged as events.
 func (h *Handle) Events(tenant, biz string) bool { return h.Get().Of(tenant, biz).Events }
 
 type pinKey struct{}

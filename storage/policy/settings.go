@@ -91,7 +91,7 @@ type Settings struct {
 	Likers Who
 	// Trending configures trends.
 	Trending Trending
-	// Events is true if changes are published as events.
+	// Events is true if changes are logged as events.
 	Events bool
 }
 

@@ -22,14 +22,14 @@ type EventBatch struct {
 // Events collects the events of a transaction. The methods that add events may be called
 // on a nil *Events, which collects nothing.
 type Events struct {
-	log     func(biz string) bool
+	log     func(tenant, biz string) bool
 	batches []EventBatch
 	buf     []byte // the events of the current batch
 	count   int64
 }
 
 // NewEvents returns an empty collection, or nil if the function log is nil.
-func NewEvents(log func(biz string) bool) *Events {
+func NewEvents(log func(tenant, biz string) bool) *Events {
 	if log == nil {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (e *Events) cut() {
 
 // Add adds an event.
 func (e *Events) Add(of *storage.Event) {
-	if e == nil || !e.log(of.Subject.Biz) {
+	if e == nil || !e.log(of.Subject.Tenant, of.Subject.Biz) {
 		return
 	}
 	b := e.buf

@@ -17,7 +17,7 @@ import (
 const UnloggedBiz = "unlogged"
 
 // LogEvents is EventOptions.Log of the stores of RunEvents.
-func LogEvents(biz string) bool { return biz != UnloggedBiz }
+func LogEvents(_, biz string) bool { return biz != UnloggedBiz }
 
 // RunEvents runs the cases of storage.EventLog, which the stores returned by Open must
 // implement. Their events must be switched on, with LogEvents.
