@@ -3502,7 +3502,7 @@ type Query {
     "The folder's ` + "`" + `id` + "`" + `."
     id: ID!
   ): Folder
-  "The subjects of a kind that have the most weighted interactions in a window, those with the highest score first; of equal scores, those with the highest bizId. Only positive scores. An interaction counts within seconds. A subject whose score changes can move during pagination. NOT_FOUND on sites without trends (` + "`" + `--trending` + "`" + `)."
+  "The subjects of a kind that have the most weighted interactions in a window, those with the highest score first; of equal scores, those with the highest bizId. Only positive scores. An interaction counts within seconds. A subject whose score changes can move during pagination. Empty if the viewer does not see the counts of this kind. NOT_FOUND on sites without trends (` + "`" + `--trending` + "`" + `)."
   trending(
     "The kind of content."
     biz: String!

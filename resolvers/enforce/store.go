@@ -50,6 +50,26 @@ func (s store) States(ctx context.Context, keys []storage.StateKey, kinds storag
 	return found, err
 }
 
+// Trending returns lists of trends. A list is empty if the viewer does not see the counts
+// of such subjects, because a score reveals how they change, or if the window is off.
+func (s store) Trending(ctx context.Context, queries []storage.TrendingQuery) ([]storage.ListPage[storage.Trend], error) {
+	p := s.policies.In(ctx)
+	pages, err := s.Store.Trending(ctx, queries)
+	if p == nil || err != nil {
+		return pages, err
+	}
+	for i := range queries {
+		settings := p.Of(queries[i].Tenant, queries[i].Biz)
+		if !sees(ctx, storage.User{}, "", settings.Counts) || !settings.Trending.Windows.Has(windows[queries[i].Window]) {
+			pages[i] = storage.ListPage[storage.Trend]{}
+		}
+	}
+	return pages, nil
+}
+
+// windows are the windows of trends under their names in the policy.
+var windows = [...]policy.Window{storage.TrendHour: policy.Hour, storage.TrendDay: policy.Day, storage.TrendWeek: policy.Week}
+
 // Likers returns the likes on subjects, without those that the viewer does not see.
 func (s store) Likers(ctx context.Context, queries []storage.LikersQuery) ([]storage.ListPage[storage.Liked], error) {
 	pages, err := s.Store.Likers(ctx, queries)

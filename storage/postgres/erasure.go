@@ -381,6 +381,8 @@ var removals = []string{
 	`DELETE FROM comment_count WHERE tenant = $1 AND biz = 'user' AND biz_id = $2 AND $3 > 0
     AND NOT EXISTS (SELECT FROM comment WHERE tenant = $1 AND biz = 'user' AND biz_id = $2)`,
 	`DELETE FROM interactive WHERE tenant = $1 AND biz = 'user' AND biz_id = $2 AND $3 > 0`,
+	`DELETE FROM trend_bucket WHERE "window" IN (1, 2, 3) AND tenant = $1 AND biz = 'user' AND biz_id = $2 AND $3 > 0`,
+	`DELETE FROM trend_score WHERE "window" IN (1, 2, 3) AND tenant = $1 AND biz = 'user' AND biz_id = $2 AND $3 > 0`,
 	`DELETE FROM mailbox WHERE tenant = $1 AND user_id = $2 AND $3 > 0`,
 	`DELETE FROM user_totals WHERE tenant = $1 AND user_id = $2 AND $3 > 0`,
 	`DELETE FROM user_comments WHERE tenant = $1 AND user_id = $2 AND $3 > 0`,

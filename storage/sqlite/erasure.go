@@ -312,6 +312,8 @@ var removals = []string{
 	`DELETE FROM comment_count WHERE tenant = ?1 AND biz = 'user' AND biz_id = ?2
     AND NOT EXISTS (SELECT 1 FROM comment WHERE tenant = ?1 AND biz = 'user' AND biz_id = ?2)`,
 	`DELETE FROM interactive WHERE tenant = ?1 AND biz = 'user' AND biz_id = ?2`,
+	`DELETE FROM trend_bucket WHERE "window" IN (1, 2, 3) AND tenant = ?1 AND biz = 'user' AND biz_id = ?2`,
+	`DELETE FROM trend_score WHERE "window" IN (1, 2, 3) AND tenant = ?1 AND biz = 'user' AND biz_id = ?2`,
 	`DELETE FROM request WHERE tenant = ?1 AND user_id = ?2 AND request_id IN (
     SELECT request_id FROM request WHERE tenant = ?1 AND user_id = ?2 LIMIT ?3)`,
 	`DELETE FROM mailbox WHERE tenant = ?1 AND user_id = ?2`,
