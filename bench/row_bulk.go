@@ -35,26 +35,56 @@ func measureWorker(ctx context.Context, b *bench, r *row) error {
 		return fmt.Errorf("count stored reactions: %w", err)
 	}
 	for round := range b.runPlan.workerRounds {
-		if err := b.stopWorker(); err != nil {
-			return err
-		}
-		n, err := b.fillQueue(ctx, uint64(round))
-		if err != nil {
-			return err
-		}
-		if err := b.startWorker(ctx); err != nil {
-			return err
-		}
-		if err := b.measureDrain(ctx, float64(n), into); err != nil {
-			return err
-		}
-		if err := b.drain(ctx, &b.node); err != nil {
+		if err := b.measureBacklog(ctx, uint64(round), into); err != nil {
 			return err
 		}
 	}
 	r.met = into.rate.median() >= minWorkerRate
 	r.result = formatRate(into.rate, "actions")
 	r.notes = append(r.notes, fmt.Sprintf("%d likes in messages of %d wait in the queue, each of a user and a subject that Redis knows. Initially the table has %d reactions; bench/GROWTH.md measures larger tables.", b.runPlan.backlogActions, actionsPerMessage, before))
+	return b.checkLikes(ctx, &b.node)
+}
+
+// measureBacklog queues likes while no worker runs, and then starts and measures a worker.
+// The number of the round must not be used twice.
+func (b *bench) measureBacklog(ctx context.Context, round uint64, into *measurement) error {
+	if err := b.stopWorker(); err != nil {
+		return err
+	}
+	n, err := b.fillQueue(ctx, round)
+	if err != nil {
+		return err
+	}
+	if err := b.startWorker(ctx); err != nil {
+		return err
+	}
+	if err := b.measureDrain(ctx, float64(n), into); err != nil {
+		return err
+	}
+	return b.drain(ctx, &b.node)
+}
+
+const (
+	minEventsRatio     = 0.85 // minimum ratio of the rate with events to that without
+	firstRoundOfEvents = 100  // measureWorker uses lower numbers
+	eventsVariable     = "OVATION_EVENTS"
+)
+
+// measureEvents compares a worker that logs events with one that does not. Both persist the
+// same number of likes, in turn.
+func measureEvents(ctx context.Context, b *bench, r *row) error {
+	of := [2]*measurement{newMeasurement("with events"), newMeasurement("without")}
+	defer delete(b.installation.variables, eventsVariable)
+	for round := range b.runPlan.workerRounds {
+		for i, with := range []string{"true", "false"} {
+			b.installation.variables[eventsVariable] = with
+			if err := b.measureBacklog(ctx, uint64(firstRoundOfEvents+2*round+i), of[i]); err != nil {
+				return err
+			}
+		}
+	}
+	r.evaluateRates(of, minEventsRatio)
+	r.notes = append(r.notes, fmt.Sprintf("%d likes in messages of %d wait in the queue before each run; nothing reads the log meanwhile.", b.runPlan.backlogActions, actionsPerMessage))
 	return b.checkLikes(ctx, &b.node)
 }
 
