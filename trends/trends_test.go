@@ -33,7 +33,7 @@ type store interface {
 // the given clock.
 func databases(t *testing.T, now func() time.Time) map[string]func() store {
 	t.Helper()
-	events := storage.EventOptions{Log: func(string) bool { return true }}
+	events := storage.EventOptions{Log: func(string, string) bool { return true }}
 	file, url := filepath.Join(t.TempDir(), "ovation.db"), postgrestest.Schema(t)
 	closed := func(s store, err error) store {
 		must(t, err)
@@ -147,9 +147,13 @@ func trending(t *testing.T, s storage.Store, q storage.TrendingQuery) (out []str
 // everything folds and expires everything.
 func everything(t *testing.T, c *Consumer) {
 	t.Helper()
-	for more, err := true, error(nil); more; {
-		if more, err = c.Step(t.Context()); err != nil {
+	for {
+		more, err := c.Step(t.Context())
+		if err != nil {
 			t.Fatal(err)
+		}
+		if !more {
+			return
 		}
 	}
 }

@@ -83,7 +83,7 @@ func (m trendModel) list(q storage.TrendingQuery) (out []string) {
 // trendsAreTheSumsOfTheirBuckets folds random deltas at random times while the clock
 // advances, and compares every list with a model.
 func trendsAreTheSumsOfTheirBuckets(w *world) {
-	random := rand.New(rand.NewPCG(seed.Of(w.T), 1))
+	random := rand.New(rand.NewPCG(seed.Of(w.T), 1)) //nolint:gosec // the seed repeats a run
 	lease, err := w.log().LeaseEvents(w.Context(), "trends", "one", time.Hour)
 	w.must(err)
 	var model trendModel
@@ -212,7 +212,7 @@ func eventsAreFoldedOnce(w *world) {
 	var all sync.WaitGroup
 	for i := range 3 {
 		s := w.open()
-		log, trends := s.(storage.EventLog), s.(storage.Trends)
+		log, trends := s.(storage.EventLog), s.(storage.Trends) //nolint:forcetypeassert // both stores are both
 		all.Go(func() {
 			holder := fmt.Sprint("holder ", i)
 			for {
