@@ -41,6 +41,8 @@ export const embedded = [
   'Profile',
   'ReadConnection',
   'ReadEdge',
+  'TrendingConnection',
+  'TrendingEdge',
   'UserCommentConnection',
   'UserTotals',
   'VideoConnection',
