@@ -79,7 +79,7 @@ func remark(biz, text string) string {
 func recordLikes(kinds ...string) string {
 	actions := ""
 	for _, biz := range kinds {
-		actions += fmt.Sprintf(`{action: LIKE, userId: "bob", biz: %q, bizId: "77", at: "2026-01-01T00:00:00Z"} `, biz)
+		actions += fmt.Sprintf(`{action: LIKE, userId: "alice", biz: %q, bizId: "77", at: "2026-01-01T00:00:00Z"} `, biz)
 	}
 	return `mutation { recordActions(input: {requestId: "1", actions: [` + actions + `]}) { recorded } }`
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -250,13 +251,21 @@ func erasuresAreMarked(w *world) {
 // nothing.
 func unknownUsersAreNotErased(w *world) {
 	w.persist(like(user("alice"), video("1"), 5))
-	before := w.db.Dump(w.T)
+	before := rowsOf(w.db.Dump(w.T))
 	w.wantError("BeginErase of an unknown user", w.s.BeginErase(w.Context(), user("bob")), storage.ErrNotFound)
 	w.wantError("BeginErase of a user of another tenant", w.s.BeginErase(w.Context(), storage.User{Tenant: "other", UserID: "alice"}), storage.ErrNotFound)
 	w.wantError("BeginErase of the anonymous users", w.s.BeginErase(w.Context(), user("")), storage.ErrInvalid)
-	w.equal("the database", w.db.Dump(w.T), before)
+	w.equal("the database", rowsOf(w.db.Dump(w.T)), before)
 	w.persist(like(user("bob"), video("1"), 5))
 	w.equal("likes", w.counts(video("1")).LikeCount, int64(2))
+}
+
+// rowsOf returns the sorted rows of a dump, without those of the table that nodes on Redis
+// write all the time.
+func rowsOf(dump string) []string {
+	rows := slices.DeleteFunc(strings.Split(dump, "\n"), func(row string) bool { return strings.HasPrefix(row, "mirror ") })
+	slices.Sort(rows)
+	return rows
 }
 
 // concurrentErasuresMissNothing erases a user twice at the same time, while that user and
