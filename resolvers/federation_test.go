@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -292,16 +293,17 @@ func TestEntitiesMakeAConstantNumberOfCalls(t *testing.T) {
 // TestPlainAnswersAreThoseOfTheExecutor compares the answers.
 func TestEntitiesNeedNoExecutor(t *testing.T) {
 	s := start(t, asSubgraph)
-	folder, fields := s.newFolder(t, "alice", "Clips", false), 0
+	folder := s.newFolder(t, "alice", "Clips", false)
+	var fields atomic.Int64
 	s.engine.AroundRootFields(func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
-		fields++
+		fields.Add(1)
 		return next(ctx)
 	})
 	const page = entitiesOf + `__typename ... on Interactive { bizId likeCount liked { reaction at } collected { folder { name } } author { userId } }
 		... on User { userId interactive { followerCount followed { at } } } ... on Comment { text } ... on Folder { name } } again: _entities(representations: $r) { ... on Interactive { likeCount } } }`
 	for _, c := range []struct {
 		representations []any
-		fields          int
+		fields          int64
 	}{
 		{pageOf(1), 0},
 		{pageOf(100), 0},
@@ -311,10 +313,10 @@ func TestEntitiesNeedNoExecutor(t *testing.T) {
 		{append(pageOf(3), typed("User", "userId", "bob"), typed("Comment", "commentId", 1)), 0},
 		{[]any{typed("User", "id", storage.User{Tenant: "other", UserID: "bob"}.ID()), typed("Folder", "id", folder)}, 0},
 	} {
-		fields = 0
+		fields.Store(0)
 		response := firstEvent(t, s, "alice", operation{text: page, variables: map[string]any{"r": c.representations}})
-		if bytes.Contains(response, []byte(`"errors"`)) || fields != c.fields {
-			t.Errorf("%d entities: %d fields are the executor's, want %d; %s", len(c.representations), fields, c.fields, response)
+		if bytes.Contains(response, []byte(`"errors"`)) || fields.Load() != c.fields {
+			t.Errorf("%d entities: %d fields are the executor's, want %d; %s", len(c.representations), fields.Load(), c.fields, response)
 		}
 	}
 }
