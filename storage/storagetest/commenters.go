@@ -65,7 +65,11 @@ func concurrentCommentersAgree(w *world) {
 func (w *world) follow(s storage.Store, of storage.Subject, done <-chan struct{}) map[int64]storage.Comment {
 	seen, at := map[int64]storage.Comment{}, int64(0)
 	for last := false; ; {
-		got, err := s.CommentChanges(w.Context(), storage.CommentChangesQuery{Subject: of, Version: at, First: 7})
+		var got []storage.Comment
+		err := Repeat(storage.ErrUnavailable, time.Minute, func() (err error) { // writers can keep the database busy
+			got, err = s.CommentChanges(w.Context(), storage.CommentChangesQuery{Subject: of, Version: at, First: 7})
+			return err
+		})
 		if err != nil {
 			w.Errorf("CommentChanges after version %d: %v", at, err)
 			return seen

@@ -386,10 +386,17 @@ func concurrentWritersFoldToTheirEvents(w *world) {
 				ended = true
 			default:
 			}
-			page, err := reader.Events(w.Context(), query)
+			var page storage.EventPage
+			err := Repeat(storage.ErrUnavailable, time.Minute, func() (err error) {
+				page, err = reader.Events(w.Context(), query)
+				return err
+			})
 			if err != nil {
 				w.Error(err)
 				return
+			}
+			if len(page.Events) == 0 {
+				time.Sleep(10 * time.Millisecond) // leave the database to the writers
 			}
 			seen = append(seen, page.Events...)
 			if ended && page.Next == query.After {
