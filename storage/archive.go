@@ -56,7 +56,7 @@ func (q ArchiveQuery) Validate() error {
 
 // Refusal states why a part of an Archive was not restored.
 type Refusal struct {
-	What   string // the kind of record: account, comment or video
+	What   string // the kind of record: account, comment, user or video
 	ID     string
 	Reason string // follows What and ID in a sentence
 }
@@ -92,7 +92,8 @@ type Archives interface {
 	// Ids and times are kept. A folder whose name the user has given to another folder gets
 	// a number after its name. Elements that cannot be restored are listed in
 	// Outcome.Refused, and the others are restored. Nothing is restored on a subject that
-	// is deleted, including the video and the comment that it stands for.
+	// is deleted, including the video and the comment that it stands for, and nothing that
+	// names a user who was erased (Erasures).
 	//
 	// The Archive must be valid (Archive.Validate); otherwise, the error is an
 	// *InvalidError, and nothing is restored.

@@ -13,6 +13,7 @@ import (
 
 	"ovation/outage"
 	"ovation/storage"
+	"ovation/storage/policy"
 )
 
 const (
@@ -40,9 +41,9 @@ type Store interface {
 // Options configure a Consumer. Store is required.
 type Options struct {
 	Store Store
-	// Weights returns the weights of a kind of content. If it is nil, DefaultWeights
-	// apply. Changed weights apply to the events that are folded afterwards.
-	Weights func(tenant, biz string) Weights
+	// Policies configure the trends of each kind of content. Changed settings apply to the
+	// events that are folded afterwards.
+	Policies *policy.Handle
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
 	// Logger logs failures; slog.Default() if nil.
@@ -68,9 +69,6 @@ type Consumer struct {
 func New(opts Options) *Consumer {
 	if opts.Logger = cmp.Or(opts.Logger, slog.Default()); opts.Now == nil {
 		opts.Now = time.Now
-	}
-	if opts.Weights == nil {
-		opts.Weights = func(string, string) Weights { return DefaultWeights }
 	}
 	factory := promauto.With(opts.Registry)
 	return &Consumer{
@@ -151,7 +149,7 @@ func (c *Consumer) hold(ctx context.Context) error {
 
 func (c *Consumer) fold(ctx context.Context, page storage.EventPage) error {
 	now := c.opts.Now()
-	changes := fold(page.Events, c.opts.Weights, now)
+	changes := fold(page.Events, c.opts.Policies.Trending, now)
 	changes.Lease, changes.Position = c.lease, page.Next
 	if err := c.opts.Store.FoldTrends(ctx, changes); err != nil {
 		return err

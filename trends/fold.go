@@ -4,48 +4,39 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/policy"
 )
 
-// Weights are what interactions with the subjects of a kind count.
-type Weights struct {
-	Read, Like, Dislike, Collect, Follow, Comment int64
-	// Windows are the windows in which they count.
-	Windows []storage.TrendWindow
-}
-
-// DefaultWeights are the weights of a site that configures none.
-var DefaultWeights = Weights{Read: 1, Like: 5, Collect: 10, Follow: 10, Comment: 10, Windows: storage.TrendWindows[:]}
-
-// Score returns what an event adds to the score of its subject. What takes something back
+// score returns what an event adds to the score of its subject. What takes something back
 // subtracts what that added.
-func (w *Weights) Score(e *storage.Event) int64 {
+func score(w *[policy.Interactions]int, e *storage.Event) int64 {
+	of := func(i policy.Interaction) int64 { return int64(w[i]) }
+	reaction := func(value string) int64 {
+		switch value {
+		case "LIKE":
+			return of(policy.Like)
+		case "DISLIKE":
+			return of(policy.Dislike)
+		}
+		return 0
+	}
 	switch e.Type { //nolint:exhaustive // other events are no interactions
 	case storage.EventLiked, storage.EventUnliked, storage.EventDisliked, storage.EventUndisliked:
-		return w.reaction(e.After) - w.reaction(e.Before)
+		return reaction(e.After) - reaction(e.Before)
 	case storage.EventCollected:
-		return w.Collect
+		return of(policy.Collect)
 	case storage.EventUncollected:
-		return -w.Collect
+		return -of(policy.Collect)
 	case storage.EventFollowed:
-		return w.Follow
+		return of(policy.Follow)
 	case storage.EventUnfollowed:
-		return -w.Follow
+		return -of(policy.Follow)
 	case storage.EventRead:
-		return w.Read * e.Times
+		return of(policy.Read) * e.Times
 	case storage.EventCommented:
-		return w.Comment
+		return of(policy.Comment)
 	case storage.EventCommentDeleted:
-		return -w.Comment
-	}
-	return 0
-}
-
-func (w *Weights) reaction(value string) int64 {
-	switch value {
-	case "LIKE":
-		return w.Like
-	case "DISLIKE":
-		return w.Dislike
+		return -of(policy.Comment)
 	}
 	return 0
 }
@@ -69,11 +60,11 @@ type sums struct {
 
 // fold returns what events change at the given time. Events of the future count now, and
 // those before the window not at all.
-func fold(events []storage.Event, weights func(tenant, biz string) Weights, now time.Time) (out storage.TrendFold) {
+func fold(events []storage.Event, settings func(tenant, biz string) *policy.Trending, now time.Time) (out storage.TrendFold) {
 	s := sums{map[storage.TrendDelta]int64{}, map[storage.Subject]bool{}}
 	for i := range events {
 		e := &events[i]
-		s.add(e, weights(e.Subject.Tenant, e.Subject.Biz), now)
+		s.add(e, settings(e.Subject.Tenant, e.Subject.Biz), now)
 		if subject, is := removes(e); is {
 			s.remove(subject)
 		}
@@ -89,15 +80,15 @@ func fold(events []storage.Event, weights func(tenant, biz string) Weights, now 
 	return out
 }
 
-func (s *sums) add(e *storage.Event, weights Weights, now time.Time) {
-	score := weights.Score(e)
-	if score == 0 {
+func (s *sums) add(e *storage.Event, settings *policy.Trending, now time.Time) {
+	added := score(&settings.Weights, e)
+	if added == 0 {
 		return
 	}
 	at := storage.Time(min(e.At, storage.Micros(now)))
-	for _, w := range weights.Windows {
-		if bucket := w.Bucket(at); bucket >= w.Oldest(now) {
-			s.deltas[storage.TrendDelta{Subject: e.Subject, Window: w, Bucket: bucket}] += score
+	for _, w := range storage.TrendWindows {
+		if bucket := w.Bucket(at); settings.Windows.Has(w) && bucket >= w.Oldest(now) {
+			s.deltas[storage.TrendDelta{Subject: e.Subject, Window: w, Bucket: bucket}] += added
 		}
 	}
 }

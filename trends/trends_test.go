@@ -18,6 +18,7 @@ import (
 	"ovation/internal/testing/postgrestest"
 	"ovation/internal/testing/seed"
 	"ovation/storage"
+	"ovation/storage/policy"
 	"ovation/storage/postgres"
 	"ovation/storage/sqlite"
 )
@@ -100,8 +101,23 @@ func (h *hour) act(t *testing.T, s storage.Store) {
 	must(t, err)
 }
 
+// weights are what events, and values of reactions, count in a recount.
+type weights struct{ events, reactions map[string]int64 }
+
+// weightsOf returns the weights of reads, likes, dislikes, collections, follows and
+// comments.
+func weightsOf(read, like, dislike, collect, follow, comment int64) weights {
+	return weights{
+		map[string]int64{
+			"read": read, "collected": collect, "uncollected": -collect, "followed": follow, "unfollowed": -follow,
+			"commented": comment, "comment_deleted": -comment,
+		},
+		map[string]int64{"LIKE": like, "DISLIKE": dislike},
+	}
+}
+
 // recount returns the list of trends as it follows from the whole log.
-func recount(t *testing.T, log storage.EventLog, q storage.TrendingQuery, weights Weights, now time.Time) (out []string) {
+func recount(t *testing.T, log storage.EventLog, q storage.TrendingQuery, weights weights, now time.Time) (out []string) {
 	t.Helper()
 	scores := map[string]int64{}
 	for after := int64(0); ; {
@@ -110,7 +126,7 @@ func recount(t *testing.T, log storage.EventLog, q storage.TrendingQuery, weight
 		for i := range page.Events {
 			e := &page.Events[i]
 			if at := storage.Time(min(e.At, storage.Micros(now))); q.Window.Bucket(at) >= q.Window.Oldest(now) {
-				scores[e.Subject.BizID] += weights.Score(e)
+				scores[e.Subject.BizID] += weights.events[string(e.Type)]*max(1, e.Times) + weights.reactions[e.After] - weights.reactions[e.Before]
 			}
 		}
 		if page.Next == after {
@@ -162,14 +178,16 @@ func everything(t *testing.T, c *Consumer) {
 // restarted and buckets expire, and compares the trends of all windows with a recount of
 // the log.
 func TestTrendsEqualARecount(t *testing.T) {
-	weights := Weights{Read: 1, Like: 5, Dislike: -3, Collect: 10, Follow: 7, Comment: 4, Windows: storage.TrendWindows[:]}
+	configured, err := policy.Parse("ovation.yaml", []byte("defaults: {trending: {weights: {dislike: -3, follow: 7, comment: 4}}}"))
+	must(t, err)
+	weights := weightsOf(1, 5, -3, 10, 7, 4)
 	var h *hour
 	for name, open := range databases(t, func() time.Time { return h.now }) {
 		t.Run(name, func(t *testing.T) {
 			h = &hour{random: rand.New(rand.NewPCG(seed.Of(t), 2)), now: time.Now().Add(-3 * time.Hour).Truncate(time.Second)}
 			s := open()
 			start := func() *Consumer {
-				return New(Options{Store: s, Weights: func(string, string) Weights { return weights }, Now: h.clock, Logger: slog.New(slog.DiscardHandler)})
+				return New(Options{Store: s, Policies: policy.NewHandle(configured), Now: h.clock, Logger: slog.New(slog.DiscardHandler)})
 			}
 			c := start()
 			compare := func() {
@@ -242,7 +260,7 @@ func TestTwoConsumersCountOnce(t *testing.T) {
 			for _, biz := range []string{"video", "article"} {
 				q := storage.TrendingQuery{Tenant: storage.DefaultTenant, Biz: biz, Window: storage.TrendWeek}
 				await.That(t, "the trends equal a recount", func() bool {
-					return slices.Equal(trending(t, s, q), recount(t, s, q, DefaultWeights, time.Now()))
+					return slices.Equal(trending(t, s, q), recount(t, s, q, weightsOf(1, 5, 0, 10, 10, 10), time.Now()))
 				})
 			}
 		})

@@ -83,7 +83,7 @@ func (c *devCommand) Run(p *program) (err error) {
 		err = errors.Join(err, behind.stop(ctx))
 	}()
 	if c.Trending {
-		defer startTrends(p.ctx, trends.Options{Store: store, Weights: config.trendWeights(), Logger: log, Registry: registry})()
+		defer startTrends(p.ctx, trends.Options{Store: store, Policies: config.policies, Logger: log, Registry: registry})()
 	}
 	return c.serve(p, listener, behind, store, config, registry, log)
 }

@@ -231,5 +231,17 @@ func (f storeFlags) open(ctx context.Context, create bool, events storage.EventO
 	return copied, nil
 }
 
+// openToWrite is open for a command that writes. It fails while the nodes of the site use
+// Redis and the command does not.
+func (f storeFlags) openToWrite(ctx context.Context, create bool, events storage.EventOptions) (storage.Store, error) {
+	store, err := f.open(ctx, create, events)
+	if plain, is := store.(unmirrored); is {
+		if err := plain.check(ctx); err != nil {
+			return nil, errors.Join(err, store.Close())
+		}
+	}
+	return store, err
+}
+
 // urlOf returns the URL at which clients on this machine reach the listener.
 func urlOf(listener net.Listener) string { return "http://" + reachable(listener.Addr()) }

@@ -27,14 +27,14 @@ type eraseCommand struct {
 	Tenant    string `default:"default" help:"The user's tenant." type:"tenant" variable:"OVATION_ERASE_TENANT"`
 	LogEvents bool   `help:"Log every change as an event, as ovation serve --events does." variable:"OVATION_ERASE_LOG_EVENTS"`
 
-	Yes bool `help:"Erase without asking; needed where standard input is no terminal."`
+	Yes bool `help:"Erase without asking; required if standard input is not a terminal."`
 }
 
 // Help returns the text between the command's summary and its flags.
 func (*eraseCommand) Help() string {
 	return `It erases the user's reactions, collections, folders, follows, read history, comments, messages, videos with their files, account and profile, and what others did to the user: follows, likes and comments. Counts and totals follow. A comment with replies keeps its place, without text and author; reads stay counted, as anonymous ones; conversations disappear for both sides.
 
-It runs beside the site, in small transactions. If it is stopped or killed, the same command goes on. Afterwards, for 32 days, whatever would store something of or about the id is refused; after that the id is free. Make sure that no token is issued to the user any more.
+It runs beside the site, in small transactions. If it is stopped or killed, the same command goes on. For 32 days afterwards, everything that would store data of or about the id is refused; then the id is free. Make sure that no token is issued to the user any more.
 
 Not erased: backups, logs, events (--events-keep), dead letters (see ovation dead), and what a page of another site has copied.
 
@@ -52,16 +52,11 @@ func (c *eraseCommand) Run(p *program) (err error) {
 	if err := c.confirm(p, user); err != nil {
 		return err
 	}
-	store, err := c.open(p.ctx, false, eventsFlag{Events: c.LogEvents}.eventOptions(siteConfig{}))
+	store, err := c.openToWrite(p.ctx, false, eventsFlag{Events: c.LogEvents}.eventOptions(siteConfig{}))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	if plain, is := store.(unmirrored); is {
-		if err := plain.check(p.ctx); err != nil {
-			return err
-		}
-	}
 	eraseVideo, closeVideos, err := c.videoEraser(p.ctx, store, user)
 	if err != nil {
 		return err
@@ -106,14 +101,14 @@ func (c *eraseCommand) confirm(p *program, user storage.User) error {
 		return nil
 	}
 	if file, is := p.stdin.(*os.File); !is || !isatty.IsTerminal(file.Fd()) {
-		return usage("this erases %s for good; to confirm it where standard input is no terminal, set --yes", describeUser(user))
+		return usage("this permanently erases %s; standard input is not a terminal, so confirm it with --yes", describeUser(user))
 	}
 	return confirmID(p.stdin, p.stderr, user)
 }
 
 // confirmID asks for the id of a user, and returns an error unless the reply is the id.
 func confirmID(from io.Reader, to io.Writer, user storage.User) error {
-	sayf(to, "This erases %s for good. Type the id to confirm it: ", describeUser(user))
+	sayf(to, "This permanently erases %s. Type the user's id to confirm: ", describeUser(user))
 	reply, err := bufio.NewReader(from).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read the confirmation: %w", err)

@@ -143,16 +143,11 @@ func (c *importCommand) withStore(p *program, do func(storage.Store) error) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	store, err := c.open(p.ctx, true, eventsFlag{Events: c.LogEvents}.eventOptions(siteConfig{}))
+	store, err := c.openToWrite(p.ctx, true, eventsFlag{Events: c.LogEvents}.eventOptions(siteConfig{}))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	if plain, is := store.(unmirrored); is {
-		if err := plain.check(p.ctx); err != nil {
-			return err
-		}
-	}
 	return do(store)
 }
 

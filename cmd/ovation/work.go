@@ -114,7 +114,7 @@ func (c *workCommand) Run(p *program) (err error) {
 	sweeper := worker.NewSweeper(worker.SweeperOptions{Store: behind.mirrored, Changed: changes.Notify, Logger: log, Metrics: options.Metrics})
 	running.Go(func() { sweeper.Run(ctx) })
 	if c.Trending {
-		defer startTrends(ctx, trends.Options{Store: behind.database, Weights: config.trendWeights(), Now: behind.mirrored.Now, Logger: log, Registry: registry})()
+		defer startTrends(ctx, trends.Options{Store: behind.database, Policies: config.policies, Now: behind.mirrored.Now, Logger: log, Registry: registry})()
 	}
 	running.Go(func() { worker.NewBarriers(behind.queue, behind.mirrored.Barrier, options).Run(ctx) })
 	return serveHTTP(serving, listener, mux, nil, nil, log)

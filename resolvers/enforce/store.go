@@ -60,15 +60,12 @@ func (s store) Trending(ctx context.Context, queries []storage.TrendingQuery) ([
 	}
 	for i := range queries {
 		settings := p.Of(queries[i].Tenant, queries[i].Biz)
-		if !sees(ctx, storage.User{}, "", settings.Counts) || !settings.Trending.Windows.Has(windows[queries[i].Window]) {
+		if !sees(ctx, storage.User{}, "", settings.Counts) || !settings.Trending.Windows.Has(queries[i].Window) {
 			pages[i] = storage.ListPage[storage.Trend]{}
 		}
 	}
 	return pages, nil
 }
-
-// windows are the windows of trends under their names in the policy.
-var windows = [...]policy.Window{storage.TrendHour: policy.Hour, storage.TrendDay: policy.Day, storage.TrendWeek: policy.Week}
 
 // Likers returns the likes on subjects, without those that the viewer does not see.
 func (s store) Likers(ctx context.Context, queries []storage.LikersQuery) ([]storage.ListPage[storage.Liked], error) {

@@ -76,7 +76,7 @@ func (l *labels) of(name string) series {
 	return series{l.metrics.requests.MustCurryWith(label), l.metrics.seconds.MustCurryWith(label)}
 }
 
-// loaded records a successful Load, and deletes the series of documents that are gone.
+// loaded records a successful Load and deletes the series of documents that it removed.
 func (m *trustedMetrics) loaded(documents int, labels *labels) {
 	m.documents.Set(float64(documents))
 	for name := range m.current {

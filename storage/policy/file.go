@@ -46,10 +46,10 @@ const (
 const settingsName = "settings" // of the definition in the schema
 
 var (
-	users         = whoever(Users, None)
+	users         = audience(Users, None)
 	settingsShape = structure(
 		field("allow", "Who may do what. A signed-in user may always take back what was done before.", structure(
-			field("read", "Who may record reads. Default: anyone.", whoever(Anyone, Users, None), allowed(Read)),
+			field("read", "Who may record reads. Default: anyone.", audience(Anyone, Users, None), allowed(Read)),
 			field("like", "Who may like. Default: users.", users, allowed(Like)),
 			field("dislike", "Who may dislike. Default: users.", users, allowed(Dislike)),
 			field("collect", "Who may collect. Default: users.", users, allowed(Collect)),
@@ -61,9 +61,9 @@ var (
 		field("ratePerMinute", "How often one user, or one address for anonymous reads, may do it in a minute on one node; 0 means no limit.",
 			perInteraction(integer(0, maxPerMinute)), func(s *Settings) *[Interactions]int { return &s.PerMinute }),
 		field("counts", "Who sees the counts of a subject, besides its author.",
-			whoever(Public, Author), func(s *Settings) *Who { return &s.Counts }),
+			audience(Public, Author), func(s *Settings) *Who { return &s.Counts }),
 		field("likers", "Who sees which users like a subject, besides its author. Every user sees their own likes.",
-			whoever(Public, Author), func(s *Settings) *Who { return &s.Likers }),
+			audience(Public, Author), func(s *Settings) *Who { return &s.Likers }),
 		field("trending", "The trends of this kind of content.", structure(
 			field("windows", "For which periods trends are computed; an empty list turns them off.",
 				windows(), func(t *Trending) *Windows { return &t.Windows }),

@@ -30,6 +30,9 @@ func (h *Handle) Get() *Policy {
 // Events reports whether changes of a kind of content of a tenant are logged as events.
 func (h *Handle) Events(tenant, biz string) bool { return h.Get().Of(tenant, biz).Events }
 
+// Trending returns the settings of trends of a kind of content of a tenant.
+func (h *Handle) Trending(tenant, biz string) *Trending { return &h.Get().Of(tenant, biz).Trending }
+
 type pinKey struct{}
 
 // Pin returns a context in which In returns the policy that is in use now, also if it is

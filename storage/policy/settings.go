@@ -46,23 +46,14 @@ const scopePrefix = "scope:"
 // Scope returns the name of the scope that a token must have, and whether w is a scope.
 func (w Who) Scope() (name string, is bool) { return strings.CutPrefix(string(w), scopePrefix) }
 
-// Window is a period over which trends are computed.
-type Window uint8
-
-// The windows.
-const (
-	Hour Window = iota
-	Day
-	Week
-)
-
+// windowNames holds the names of storage.TrendWindows, in the same order.
 var windowNames = []string{"HOUR", "DAY", "WEEK"}
 
-// Windows is a set of Window.
+// Windows is a set of windows.
 type Windows uint8
 
 // Has reports whether a window is in the set.
-func (s Windows) Has(w Window) bool { return s&(1<<w) != 0 }
+func (s Windows) Has(w storage.TrendWindow) bool { return s&(1<<w) != 0 }
 
 // Trending configures the trends of one kind of content.
 type Trending struct {
@@ -103,7 +94,7 @@ var builtin = Settings{
 	Counts:          Public,
 	Likers:          Public,
 	Trending: Trending{
-		Windows: 1<<Hour | 1<<Day | 1<<Week,
+		Windows: 1<<storage.TrendHour | 1<<storage.TrendDay | 1<<storage.TrendWeek,
 		Weights: [Interactions]int{Read: 1, Like: 5, Collect: 10, Follow: 10, Comment: 10},
 	},
 	Events: true,

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"ovation/storage"
 )
 
 // object is a JSON object.
@@ -97,8 +99,8 @@ func oneOf[T ~string](words ...T) shape[T] {
 	}, object{"enum": words}}
 }
 
-// whoever is one of several words, or a scope.
-func whoever(words ...Who) shape[Who] {
+// audience is one of several words, or a scope.
+func audience(words ...Who) shape[Who] {
 	options := append(slices.Clone(words), scopePrefix+"NAME")
 	return shape[Who]{func(r *reader, at cursor, into *Who) {
 		text, ok := r.scalar(at, "!!str", oneOrOther(options))
@@ -156,7 +158,7 @@ func windows() shape[Windows] {
 			var name string
 			oneOf(windowNames...).read(r, one, &name)
 			if i := slices.Index(windowNames, name); i >= 0 {
-				set |= 1 << i
+				set |= 1 << storage.TrendWindows[i]
 			}
 		}
 		*into = set

@@ -73,6 +73,13 @@ func (s *Store) Following(ctx context.Context, queries []storage.FollowingQuery)
 	})
 }
 
+// examinedFollows is the part w of a statement: numbered follows of the user of a row k.
+const examinedFollows = `FROM (SELECT version, biz, biz_id, row_number() OVER (ORDER BY version DESC, biz DESC, biz_id DESC) AS n
+        FROM (SELECT version, biz, biz_id FROM user_follow s
+            WHERE s.tenant = k.tenant AND s.user_id = k.user_id AND s.state = 1
+                AND (s.version, s.biz, s.biz_id) < (k.version, k.biz, k.biz_id)
+            ORDER BY s.version DESC, s.biz DESC, s.biz_id DESC LIMIT k.scan) examined) w`
+
 // selectFriendsInFollowing searches for friends in the user's follows, and
 // selectFriendsInFollowers in the user's followers. For each row examined, the statement
 // looks up the follow in the other direction. The column back holds the version of that
@@ -85,11 +92,7 @@ FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bi
     WITH ORDINALITY AS k (tenant, user_id, biz, biz_id, version, entries, scan, ord)
 CROSS JOIN LATERAL (
     SELECT w.version, w.biz, w.biz_id, w.n, CASE WHEN b.state = 1 THEN b.version ELSE 0 END AS back
-    FROM (SELECT version, biz, biz_id, row_number() OVER (ORDER BY version DESC, biz DESC, biz_id DESC) AS n
-        FROM (SELECT version, biz, biz_id FROM user_follow s
-            WHERE s.tenant = k.tenant AND s.user_id = k.user_id AND s.state = 1
-                AND (s.version, s.biz, s.biz_id) < (k.version, k.biz, k.biz_id)
-            ORDER BY s.version DESC, s.biz DESC, s.biz_id DESC LIMIT k.scan) examined) w
+    ` + examinedFollows + `
     LEFT JOIN LATERAL (SELECT state, version FROM user_follow r
         WHERE w.biz = 'user' AND r.tenant = k.tenant AND r.user_id = w.biz_id AND r.biz = 'user' AND r.biz_id = k.user_id LIMIT 1) b ON TRUE
     WHERE b.state = 1 OR w.n = k.scan
@@ -131,11 +134,7 @@ FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text
     WITH ORDINALITY AS k (tenant, user_id, of_biz, of_id, biz, biz_id, version, entries, scan, ord)
 CROSS JOIN LATERAL (
     SELECT w.version, w.biz, w.biz_id, w.n, CASE WHEN r.state = 1 THEN r.version ELSE 0 END AS liked
-    FROM (SELECT version, biz, biz_id, row_number() OVER (ORDER BY version DESC, biz DESC, biz_id DESC) AS n
-        FROM (SELECT version, biz, biz_id FROM user_follow s
-            WHERE s.tenant = k.tenant AND s.user_id = k.user_id AND s.state = 1
-                AND (s.version, s.biz, s.biz_id) < (k.version, k.biz, k.biz_id)
-            ORDER BY s.version DESC, s.biz DESC, s.biz_id DESC LIMIT k.scan) examined) w
+    ` + examinedFollows + `
     LEFT JOIN LATERAL (SELECT state, version FROM user_reaction r
         WHERE w.biz = 'user' AND r.tenant = k.tenant AND r.user_id = w.biz_id AND r.biz = k.of_biz AND r.biz_id = k.of_id LIMIT 1) r ON TRUE
     WHERE r.state = 1 OR w.n = k.scan

@@ -46,6 +46,7 @@ func (t *tx) restore(outcome *storage.Outcome, part *storage.Archive, deleted sq
 	}
 	b := t.batch()
 	epoch := pinEpoch(b)
+	erased := lookUpErased(b, sqlstore.ArchivedUsers(part)...)
 	receive(b, imports)
 	lockOwners(b, sqlstore.Owners(part.Folders))
 	folders := lockCollectionOwners(b, []storage.Message{{Actions: part.Actions}})
@@ -55,6 +56,7 @@ func (t *tx) restore(outcome *storage.Outcome, part *storage.Archive, deleted sq
 	if outcome.Epoch, err = epoch.Enter(); err != nil {
 		return err
 	}
+	part, outcome.Refused = erased.Exclude(part)
 	if err := t.restoreAccounts(outcome, part.Accounts, now); err != nil {
 		return err
 	}

@@ -36,6 +36,11 @@ func (s *Store) Restore(ctx context.Context, part *storage.Archive, mark storage
 
 // restore is one attempt at Restore; see persist.
 func (t tx) restore(outcome *storage.Outcome, part *storage.Archive, deleted sqlstore.DeletedSubjects, now int64) error {
+	erased, err := t.erased(sqlstore.ArchivedUsers(part)...)
+	if err != nil {
+		return err
+	}
+	part, outcome.Refused = erased.Exclude(part)
 	var imports tuples
 	for _, id := range part.Imports {
 		imports.add([]string{id}, 0)

@@ -244,6 +244,26 @@ func restoredSubjectsStayDeleted(w *world) {
 	w.verified()
 }
 
+// restoredUsersStayErased restores an archive from before a user was erased.
+func restoredUsersStayErased(w *world) {
+	e := w.newErin()
+	film := w.publish(newVideo(e.User, "secret film"))
+	before := w.export(e.Tenant, "")
+	w.must(w.s.BeginErase(w.Context(), e.User))
+	w.must(w.deleteVideo(film, e.User))
+	_, err := Erase(w.Context(), w.s, e.User, 100, nil)
+	w.must(err)
+	w.sweepUntilDone(100, func() {})
+	_, refused := w.restore(before...)
+	told := slices.ContainsFunc(refused, func(r storage.Refusal) bool { return r.What == "user" && r.ID == e.UserID })
+	w.equal("the refusal names the user", told, true)
+	w.sweepUntilDone(100, func() {})
+	w.wantForgotten(e.secrets...)
+	w.equal("the account", w.accountNamed(e.Tenant, "erin-secret-name"), nil)
+	w.wantFollowed(e.subject, 6, 2, 0, 2, 2)
+	w.verified()
+}
+
 func archivesOfUsersHoldWhatIsTheirs(w *world) {
 	w.populate()
 	bob := storage.User{Tenant: "default"}

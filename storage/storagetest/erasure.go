@@ -69,7 +69,7 @@ func (w *world) newErin() *erin {
 	signature, avatar := "secret signature", "/secret-avatar.png"
 	_, err := w.s.UpdateProfile(w.Context(), e.User, storage.ProfileChange{Signature: &signature, Avatar: &avatar})
 	w.must(err)
-	films, err := w.s.CreateFolder(w.Context(), storage.Folder{Owner: e.User, Name: "secret folder", Description: "secret description", Created: 1})
+	films, err := w.s.CreateFolder(w.Context(), storage.Folder{Owner: e.User, Name: "secret folder", Description: "secret description", Created: 10})
 	w.must(err)
 	w.must(w.s.DeleteFolder(w.Context(), w.newFolder(e.User, "secret deleted folder").Key(), "", time.UnixMicro(5)))
 	w.persist(declare(e.work, id, 1))

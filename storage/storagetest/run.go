@@ -118,6 +118,7 @@ var states = []testCase{
 	{"ArchivesHoldEverything", archivesHoldEverything},
 	{"ArchivesAreMerged", archivesAreMerged},
 	{"RestoredSubjectsStayDeleted", restoredSubjectsStayDeleted},
+	{"RestoredUsersStayErased", restoredUsersStayErased},
 
 	{"ErasedUsersLeaveNothing", erasedUsersLeaveNothing},
 	{"ErasedUsersAddNothing", erasedUsersAddNothing},
