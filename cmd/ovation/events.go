@@ -51,7 +51,7 @@ type eventsCommand struct {
 	dataFlag     `embed:""`
 	postgresFlag `embed:""`
 
-	From   string `default:"start" help:"Begin after the event with this cursor, at the start of the log, or at its end." placeholder:"CURSOR|start|end" variable:"OVATION_EVENTS_FROM"`
+	From   string `default:"start" help:"Begin after the event with this id, at the start of the log, or at its end." placeholder:"ID|start|end" variable:"OVATION_EVENTS_FROM"`
 	Follow bool   `help:"At the end of the log, wait for more." variable:"OVATION_EVENTS_FOLLOW"`
 	Biz    string `help:"Only events of this kind of content." placeholder:"BIZ" type:"biz" variable:"OVATION_EVENTS_BIZ"`
 	Tenant string `help:"Only events of this tenant." placeholder:"TENANT" type:"tenant" variable:"OVATION_EVENTS_TENANT"`
@@ -61,11 +61,11 @@ type eventsCommand struct {
 func (*eventsCommand) Help() string {
 	return `Every line is an event in the JSON format of CloudEvents 1.0, from the data folder or, if OVATION_POSTGRES_URL is set, from Postgres. A server may run at the same time; events are logged if it was started with --events.
 
-Save the attribute cursor of the last event that you have handled, and continue with --from CURSOR. Every event is then printed at least once, and in the order of the changes. The attribute id never changes, so it identifies an event that is printed again. After the last event, or when it is stopped, the command writes the cursor to continue from to the standard error; with a filter, it may be ahead of the last event that was printed.
+Save the id of the last event that you have handled, and continue with --from ID. Every event is then printed at least once, and in the order of the changes. The id of an event never changes, so it identifies an event that is printed again. After the last event, or when it is stopped, the command writes the id to continue from to the standard error; with a filter, it may be ahead of the last event that was printed.
 
-A cursor is refused if it belongs to another database, if events after it were pruned (--events-keep), or if the database was restored from a backup that does not reach it.
+An id is refused if it belongs to another database, if events after it were pruned (--events-keep), or if the database was restored from a backup that does not reach it.
 
-Exit codes: 0 printed, or stopped, 1 failed, 2 wrong flags, or a cursor that is refused.`
+Exit codes: 0 printed, or stopped, 1 failed, 2 wrong flags, or an id that is refused.`
 }
 
 // log opens the log.

@@ -16,8 +16,8 @@ import (
 
 // printedEvent is a line that ovation events prints.
 type printedEvent struct {
-	ID, Type, Subject, Cursor string
-	Data                      struct {
+	ID, Type, Subject string
+	Data              struct {
 		Tenant, Biz, BizID  string
 		User, Before, After any
 		Times               int64
@@ -107,7 +107,7 @@ func TestEventsArePrintedAndResumed(t *testing.T) {
 		got := call(t, environment(), append([]string{"events", "--data=" + data}, flags...)...)
 		got.want(t, 0, "continue with: --from ")
 		for _, e := range printedEvents(t, got.stdout) {
-			types, cursors = append(types, e.Type+" "+e.Subject), append(cursors, e.Cursor)
+			types, cursors = append(types, e.Type+" "+e.Subject), append(cursors, e.ID)
 		}
 		_, next, _ := strings.Cut(strings.TrimSpace(got.stderr), "--from ")
 		return types, append(cursors, next)

@@ -1,12 +1,11 @@
 // Package events encodes the events of a storage.EventLog for consumers outside of
-// Ovation: as CloudEvents 1.0 in the JSON format, and positions as opaque cursors.
+// Ovation: as CloudEvents 1.0 in the JSON format, and positions as cursors.
 //
 // This package imports storage only.
 package events
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 	"time"
 
@@ -25,7 +24,6 @@ type cloudEvent struct {
 	Subject         string `json:"subject"`
 	Time            string `json:"time"`
 	DataContentType string `json:"datacontenttype"`
-	Cursor          string `json:"cursor"` // an extension attribute
 	Data            data   `json:"data"`
 }
 
@@ -42,24 +40,18 @@ type data struct {
 	FolderID  string  `json:"folderId,omitempty"`
 }
 
-// ID returns the id of an event of the log with the given id. No two events have the same
-// id, and an event has the same id whenever it is read.
-func ID(stream string, position int64) string {
-	return stream + "-" + strconv.FormatInt(position, 10)
-}
-
 // Encode returns an event of the log with the given id as a CloudEvent: one JSON object
-// without a line break. Its cursor is that of the event.
+// without a line break. The id of the CloudEvent is the Cursor of the event: no two events
+// have the same, and an event has the same whenever it is read.
 func Encode(stream string, e *storage.Event) ([]byte, error) {
 	out := cloudEvent{
 		SpecVersion:     "1.0",
-		ID:              ID(stream, e.Position),
+		ID:              Cursor{stream, e.Position}.String(),
 		Source:          "urn:ovation:" + stream,
 		Type:            TypePrefix + string(e.Type),
 		Subject:         e.Subject.Biz + "/" + e.Subject.BizID,
 		Time:            storage.Time(e.At).Format(time.RFC3339Nano),
 		DataContentType: "application/json",
-		Cursor:          Cursor{stream, e.Position}.String(),
 		Data: data{
 			Tenant: e.Subject.Tenant, Biz: e.Subject.Biz, BizID: e.Subject.BizID,
 			Before: nullIfEmpty(e.Before), After: nullIfEmpty(e.After), Times: e.Times,

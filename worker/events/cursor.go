@@ -1,49 +1,48 @@
 package events
 
 import (
-	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"strconv"
+	"strings"
 
 	"ovation/storage"
 )
 
 // Errors about cursors. A cursor can also be refused by storage.EventStream.Check.
 var (
-	ErrMalformedCursor = errors.New("is no cursor: a cursor is the attribute cursor of an event, unchanged")
+	ErrMalformedCursor = errors.New("is no cursor: a cursor is the id of an event, unchanged")
 	ErrOtherLog        = errors.New("is a cursor of another database")
 )
 
 // Cursor is a position in the log of events with the id Stream: that after the event at
 // Position.
 type Cursor struct {
-	Stream   string
+	Stream   string // 32 lower-case hexadecimal digits
 	Position int64
 }
 
 const streamBytes = 16
 
-var cursorEncoding = base64.RawURLEncoding.Strict()
-
-// String encodes the cursor. Clients must not interpret the result. If Stream is no id of a
-// log, ParseCursor refuses the result.
+// String returns the cursor as text: the id of the event at the position. It does not begin
+// with a dash, so that it can be an argument of a command.
 func (c Cursor) String() string {
-	b, _ := hex.DecodeString(c.Stream)
-	return cursorEncoding.EncodeToString(binary.BigEndian.AppendUint64(b, uint64(c.Position)))
+	return c.Stream + "-" + strconv.FormatInt(c.Position, 10)
 }
 
-// ParseCursor decodes a cursor. Errors: ErrMalformedCursor.
+// ParseCursor parses a cursor. Errors: ErrMalformedCursor.
 func ParseCursor(text string) (Cursor, error) {
-	b, err := cursorEncoding.DecodeString(text)
-	if err != nil || len(b) != streamBytes+8 || len(text) != cursorEncoding.EncodedLen(len(b)) { // a line break is ignored
+	stream, digits, _ := strings.Cut(text, "-")
+	id, err := hex.DecodeString(stream)
+	if err != nil || len(id) != streamBytes {
 		return Cursor{}, ErrMalformedCursor
 	}
-	position := int64(binary.BigEndian.Uint64(b[streamBytes:]))
-	if position < 0 {
+	position, err := strconv.ParseInt(digits, 10, 64)
+	c := Cursor{stream, position}
+	if err != nil || position < 0 || c.String() != text || strings.ToLower(stream) != stream {
 		return Cursor{}, ErrMalformedCursor
 	}
-	return Cursor{hex.EncodeToString(b[:streamBytes]), position}, nil
+	return c, nil
 }
 
 // In returns the position in a log. Errors: ErrOtherLog, storage.ErrEventsPruned,
