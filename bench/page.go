@@ -26,6 +26,7 @@ type system struct {
 	initialLikes   int64  // likes counted before any measurement
 	mutation       string // the mutation that a likeClient sends; likeMutation if empty
 	withAuthors    bool   // whether a page shows authors, and whether the viewer follows them
+	documentID     string // asks for pages by the id of a trusted document, if it is not empty
 }
 
 // pageQuery is the query for a page. pageWithAuthorsQuery also requests the author of
@@ -81,6 +82,11 @@ func (s *system) pageRequest(p *userPool, of *page) []byte {
 	token, query := p.tokens[of.viewer], pageQuery
 	if s.withAuthors {
 		query = pageWithAuthorsQuery
+	}
+	if s.documentID != "" {
+		return load.Post(nil, s.process.address, "/graphql", token, mustJSON(map[string]any{
+			"documentId": s.documentID, "variables": map[string]any{"subjects": inputs},
+		}))
 	}
 	return load.Post(nil, s.process.address, "/graphql", token, mustJSON(map[string]any{
 		"query": query, "operationName": "Feed", "variables": map[string]any{"subjects": inputs},

@@ -47,6 +47,8 @@ var rows = slices.Concat(
 		{row{key: "hot", title: "page with a subject that 1,000 users a second like", target: "≥ 80 % of pages without it"}, measureHot},
 		{row{key: "worker", title: "worker into Postgres", target: "≥ 50,000 actions/s"}, measureWorker},
 		{row{key: "events", title: "worker into Postgres, with a log of events", target: "≥ 85 % of the rate without"}, measureEvents},
+		{row{key: "platform-page", title: "page of 20 as a trusted document, with federation and a configuration, 32 connections", target: "≥ 95 % of the page without"}, measurePlatformPages},
+		{row{key: "platform-like", title: "like with all of these and events, 32 connections", target: "≥ 85 % of the like without"}, measurePlatformLikes},
 		{row{key: "open", title: "like, open loop at 2,800/s", target: "p99 ≤ 1.5 times that of the floor, no error, seen by others < 100 ms p99, queue empty at the end"}, measureOpen},
 		{row{key: "live", title: "subscribers of one subject on one node", target: "10,000 of them; changes delivered p99 < 250 ms; each idle ≤ 20 KB, ≤ 3 goroutines"}, measureLive},
 		{row{key: "import", title: "bulk import", target: "≥ 100,000 rows/s"}, measureImport},

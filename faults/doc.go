@@ -26,6 +26,9 @@
 //     with UNAVAILABLE. It may fail before the breakers have opened, while processes
 //     reconnect, while several services are unavailable, and, if it needs Postgres, while
 //     Postgres is unavailable. Breakers bound the delay: the same tests.
+//   - Every change is an event, which a webhook and a queue at the exchange of events get at
+//     least once, those of a subject in their order. Folded, they give the content of
+//     Postgres: the same tests.
 //
 // Comments and messages are not queued: while Postgres is unavailable, requests that read
 // or change them may fail with UNAVAILABLE. If it is unknown whether a comment or a
@@ -49,7 +52,8 @@
 //	expectation_test.go                            the expected replies
 //	phase_test.go, pauses_test.go                  errors and delays during each fault
 //	settle_test.go, lists_test.go, totals_test.go  the comparison at the end
+//	events_test.go                                 consumers of events, and their comparison
 //
-// The tests import storage, resolvers/viewer, internal/testing/port and
-// internal/testing/seed of this module.
+// The tests import storage, storage/postgres, storage/storagetest, resolvers/viewer,
+// internal/testing/port and internal/testing/seed of this module.
 package faults

@@ -39,6 +39,7 @@ func (s *installation) start(t *testing.T, command string) *process {
 	p.command = exec.Command(s.binary, command, "--addr=127.0.0.1:0", "--log-level=warn")
 	p.command.Env = []string{
 		"OVATION_JWT_SECRET=" + secret, "OVATION_PREFIX=" + prefix, "OVATION_DRAIN=0s",
+		"OVATION_EVENTS=true", "OVATION_WEBHOOK=" + s.webhookURL, "OVATION_WEBHOOK_SECRET=" + webhookSecret,
 		"OVATION_RATE_PER_USER=0", "OVATION_RATE_PER_ADDRESS=0", "OVATION_RATE_PER_SOCKET=0", "OVATION_MESSAGES_PER_USER=0", // few users send many requests
 	}
 	for _, name := range allServices {

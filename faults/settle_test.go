@@ -105,6 +105,7 @@ func (s *installation) drainAndCompare(t *testing.T) {
 	if said, err := s.run("verify"); err != nil || strings.Contains(said, "not compared") {
 		t.Errorf("ovation verify: got %v, want success with Redis compared:\n%s", err, said)
 	}
+	s.checkEvents(t)
 	for _, p := range s.workers {
 		p.stop(t)
 	}

@@ -41,6 +41,9 @@ type installation struct {
 	clients     []*client
 	record      record
 	pauses      pauses
+	webhookURL  string
+	webhook     *eventConsumer
+	subscriber  *eventConsumer
 	probeRounds int
 }
 
@@ -77,6 +80,7 @@ func newInstallation(t *testing.T, seed uint64, clients int, start func(*testing
 	s.database, err = pgxpool.New(t.Context(), s.urls[postgres])
 	must(t, err)
 	t.Cleanup(s.database.Close)
+	s.startReceivers(t)
 	for i := range s.workers {
 		s.workers[i] = s.start(t, "work")
 	}

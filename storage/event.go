@@ -128,6 +128,7 @@ func (q *EventsQuery) Selects(e *Event) bool {
 
 // EventPage is a part of the log.
 type EventPage struct {
+	Stream string  // the id of the log
 	Events []Event // in the order of their positions
 	// Next is the position to continue after. It may be ahead of the last event, because
 	// the filters can reject any number of events. If Next is the position that was given,
@@ -141,6 +142,17 @@ type EventLease struct {
 	Holder   string
 	Position int64 // the position that was saved last; 0 if none was ever saved
 }
+
+// DeadEvent is an event that a consumer has given up.
+type DeadEvent struct {
+	Consumer string
+	Event    Event
+	Reason   string
+	At       int64 // when it was given up, in microseconds since 1970
+}
+
+// MaxDeadEvents is the maximum number of events given up by one consumer that are kept.
+const MaxDeadEvents = 10_000
 
 // EventLog is the log of all changes to a database, in the order in which they became
 // visible. It holds the events of transactions that were committed while events were
@@ -168,15 +180,23 @@ type EventLog interface {
 	// position that was saved last. Errors: ErrLeaseLost if another holder has the lease;
 	// it can be taken when it has expired.
 	LeaseEvents(ctx context.Context, consumer, holder string, until time.Duration) (EventLease, error)
-	// SaveEvents saves the position up to which the consumer has handled events.
+	// SaveEvents saves the position up to which the consumer has handled events, and with
+	// it the events that it has given up. Of those, the newest MaxDeadEvents are kept.
 	// Errors: ErrLeaseLost, if the holder does not have the lease any more; nothing is
 	// saved then.
-	SaveEvents(ctx context.Context, lease EventLease, position int64) error
+	SaveEvents(ctx context.Context, lease EventLease, position int64, dead ...DeadEvent) error
+	// DeadEvents returns the events that consumers have given up, in the order in which
+	// they were given up, at most limit.
+	DeadEvents(ctx context.Context, limit int) ([]DeadEvent, error)
+	// DropDeadEvent forgets an event that a consumer has given up, and reports whether
+	// there was one.
+	DropDeadEvent(ctx context.Context, consumer string, position int64) (bool, error)
 	// ReleaseEvents gives up a lease, so that another process can take it at once. It does
 	// nothing if the lease was lost.
 	ReleaseEvents(ctx context.Context, lease EventLease) error
 	// PruneEvents removes events that have been in the log for longer than age, and
-	// returns how many. Consumers do not hold it up.
+	// returns how many. Consumers do not hold it up. It also removes the events that were
+	// given up before that time.
 	PruneEvents(ctx context.Context, age time.Duration) (int64, error)
 }
 

@@ -12,5 +12,5 @@
 //   - The memory of a consumer is bounded by the events of one page, however many subjects
 //     there are.
 //
-// This package imports storage and outage.
+// This package imports storage and worker/events.
 package trends

@@ -21,6 +21,7 @@ import (
 	"ovation/storage/policy"
 	"ovation/storage/postgres"
 	"ovation/storage/sqlite"
+	"ovation/worker/events"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -161,7 +162,7 @@ func trending(t *testing.T, s storage.Store, q storage.TrendingQuery) (out []str
 }
 
 // everything folds and expires everything.
-func everything(t *testing.T, c *Consumer) {
+func everything(t *testing.T, c *events.Consumer) {
 	t.Helper()
 	for {
 		more, err := c.Step(t.Context())
@@ -186,13 +187,13 @@ func TestTrendsEqualARecount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h = &hour{random: rand.New(rand.NewPCG(seed.Of(t), 2)), now: time.Now().Add(-3 * time.Hour).Truncate(time.Second)}
 			s := open()
-			start := func() *Consumer {
+			start := func() *events.Consumer {
 				return New(Options{Store: s, Policies: policy.NewHandle(configured), Now: h.clock, Logger: slog.New(slog.DiscardHandler)})
 			}
 			c := start()
 			compare := func() {
 				t.Helper()
-				c.expired = time.Time{} // expire now
+				h.now = h.now.Add(time.Second) // buckets are expired once a second
 				everything(t, c)
 				for _, window := range storage.TrendWindows {
 					for _, biz := range []string{"video", "article"} {
@@ -210,7 +211,7 @@ func TestTrendsEqualARecount(t *testing.T) {
 				case 0:
 					compare()
 				case 1: // another process continues
-					c.release(t.Context())
+					c.Release(t.Context())
 					c = start()
 				case 2:
 					_, err := c.Step(t.Context())
@@ -222,7 +223,7 @@ func TestTrendsEqualARecount(t *testing.T) {
 			compare()
 			h.now = h.now.Add(8 * 24 * time.Hour)
 			compare()
-			c.release(t.Context())
+			c.Release(t.Context())
 		})
 	}
 }
@@ -303,7 +304,7 @@ func TestDeletionsAndPrunedEvents(t *testing.T) {
 			if got, want := trending(t, s, q), []string{"kept:5"}; !slices.Equal(got, want) {
 				t.Errorf("after pruning: got %v, want %v", got, want)
 			}
-			c.release(t.Context())
+			c.Release(t.Context())
 		})
 	}
 }

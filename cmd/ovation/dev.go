@@ -51,6 +51,9 @@ func (c *devCommand) Run(p *program) (err error) {
 	if err := c.checkTrusted(); err != nil {
 		return err
 	}
+	if err := c.checkEvents(); err != nil {
+		return err
+	}
 	config, err := c.openConfig()
 	if err != nil {
 		return err
@@ -82,6 +85,13 @@ func (c *devCommand) Run(p *program) (err error) {
 		defer cancel()
 		err = errors.Join(err, behind.stop(ctx))
 	}()
+	relayed, err := c.openRelays(store, log, registry)
+	if err != nil {
+		return err
+	}
+	if c.Events {
+		defer relayed.start(p.ctx)()
+	}
 	if c.Trending {
 		defer startTrends(p.ctx, trends.Options{Store: store, Policies: config.policies, Logger: log, Registry: registry})()
 	}

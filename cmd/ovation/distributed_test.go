@@ -115,7 +115,7 @@ func (s *site) clean(tb testing.TB) {
 				return err
 			}
 		}
-		return nil
+		return channel.ExchangeDelete(s.prefix+".events", false, false)
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"ovation/storage"
@@ -32,9 +31,18 @@ func (f eventsFlag) eventOptions(config siteConfig) storage.EventOptions {
 
 // keptEventsFlags are the flags of a process that also prunes events.
 type keptEventsFlags struct {
-	eventsFlag `embed:""`
+	eventsFlag   `embed:""`
+	webhookFlags `embed:""`
 
 	EventsKeep lifetime `default:"168h" help:"How long to keep events." variable:"OVATION_EVENTS_KEEP"`
+}
+
+// checkEvents returns a usage error if there are webhooks and nothing to post.
+func (f keptEventsFlags) checkEvents() error {
+	if len(f.Webhooks) > 0 && !f.Events {
+		return usage("--webhook or OVATION_WEBHOOK posts events, which are logged only with --events or OVATION_EVENTS=true")
+	}
+	return f.webhookFlags.check()
 }
 
 // eventOptions returns the options of a store.
@@ -48,8 +56,7 @@ func (f keptEventsFlags) eventOptions(config siteConfig) storage.EventOptions {
 
 // eventsCommand prints the log of events.
 type eventsCommand struct {
-	dataFlag     `embed:""`
-	postgresFlag `embed:""`
+	eventLogFlags `embed:""`
 
 	From   string `default:"start" help:"Begin after the event with this id, at the start of the log, or at its end." placeholder:"ID|start|end" variable:"OVATION_EVENTS_FROM"`
 	Follow bool   `help:"At the end of the log, wait for more." variable:"OVATION_EVENTS_FOLLOW"`
@@ -68,25 +75,10 @@ An id is refused if it belongs to another database, if events after it were prun
 Exit codes: 0 printed, or stopped, 1 failed, 2 wrong flags, or an id that is refused.`
 }
 
-// log opens the log.
-func (c *eventsCommand) log(p *program) (interface {
-	storage.EventLog
-	io.Closer
-}, error,
-) {
-	if c.PostgresURL == "" {
-		return c.openSQLite(p.ctx, false, storage.EventOptions{})
-	}
-	return c.openPostgres(p.ctx, discardLog, p.now, storage.EventOptions{})
-}
-
 // Run prints events until the end of the log or, with --follow, until the program is
 // stopped.
 func (c *eventsCommand) Run(p *program) (err error) {
-	if name := firstSet(p.getenv, distributed...); name != "" && c.PostgresURL == "" {
-		return usage("%s is set and OVATION_POSTGRES_URL is not: set it, or unset %s to read the data folder", name, name)
-	}
-	log, err := c.log(p)
+	log, err := c.openLog(p)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,47 +13,15 @@ import (
 	"ovation/worker/events"
 )
 
-// printedEvent is a line that ovation events prints.
-type printedEvent struct {
-	ID, Type, Subject string
-	Data              struct {
-		Tenant, Biz, BizID  string
-		User, Before, After any
-		Times               int64
-		CommentID, FolderID string
-	}
-}
-
-func printedEvents(t *testing.T, lines string) (out []printedEvent) {
+// printedEvents parses the lines that ovation events prints.
+func printedEvents(t *testing.T, lines string) (out []storagetest.PrintedEvent) {
 	t.Helper()
 	for line := range strings.Lines(lines) {
-		var e printedEvent
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatalf("line %q: %v", line, err)
-		}
+		e, err := storagetest.ParseEvent([]byte(line))
+		must(t, err)
 		out = append(out, e)
 	}
 	return out
-}
-
-// event returns what a consumer knows of the event.
-func (e *printedEvent) event(t *testing.T) *storage.Event {
-	t.Helper()
-	text := func(value any) string {
-		if value == nil {
-			return ""
-		}
-		return fmt.Sprint(value)
-	}
-	_, position, _ := strings.Cut(e.ID, "-")
-	at, err := strconv.ParseInt(position, 10, 64)
-	must(t, err)
-	return &storage.Event{
-		Position: at, Type: storage.EventType(strings.TrimPrefix(e.Type, events.TypePrefix)),
-		Subject: storage.Subject{Tenant: e.Data.Tenant, Biz: e.Data.Biz, BizID: e.Data.BizID},
-		User:    storage.User{Tenant: e.Data.Tenant, UserID: text(e.Data.User)},
-		Before:  text(e.Data.Before), After: text(e.Data.After), Times: e.Data.Times, Object: e.Data.CommentID + e.Data.FolderID,
-	}
 }
 
 // foldsToEvents checks that the events in lines, which ovation events has printed, give
@@ -63,7 +30,9 @@ func foldsToEvents(t *testing.T, lines string, store storage.Store) {
 	t.Helper()
 	fold := storagetest.NewFold()
 	for _, e := range printedEvents(t, lines) {
-		must(t, fold.Apply(e.event(t)))
+		event, err := e.Event()
+		must(t, err)
+		must(t, fold.Apply(event))
 	}
 	differences, err := fold.Compare(t.Context(), store)
 	must(t, err)

@@ -73,6 +73,7 @@ type commandLine struct {
 	Import     importCommand     `cmd:"" example:"ovation import --biz video --time-unit s events.csv" help:"Import user actions from a CSV or NDJSON file."`
 	Export     exportCommand     `cmd:"" example:"ovation export --out site.ndjson" help:"Export everything that a tenant or a user has, for ovation import."`
 	Events     eventsCommand     `cmd:"" help:"Print the log of events: every change, as a CloudEvent a line."`
+	Webhooks   webhooksCommand   `cmd:"" help:"List, replay or drop events that webhooks have refused."`
 	Erase      eraseCommand      `cmd:"" example:"ovation erase --user 42" help:"Erase a user with everything that is stored of and about the user."`
 	Verify     verifyCommand     `cmd:"" help:"Recount everything and print each wrong count."`
 	Health     healthCommand     `cmd:"" help:"Check whether a node is ready; exits with 0 if it is."`

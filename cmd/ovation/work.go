@@ -33,6 +33,8 @@ type workCommand struct {
 	keptEventsFlags `embed:""`
 	configFlag      `embed:""`
 
+	EventsExchange bool `default:"true" help:"With --events, publish every event to the topic exchange PREFIX.events of RabbitMQ." negatable:"" variable:"OVATION_EVENTS_EXCHANGE"`
+
 	Addr                address `default:"127.0.0.1:8081" help:"Address of /healthz, /readyz and /metrics; port 0 is any free one." variable:"OVATION_ADDR"`
 	Concurrency         int     `default:"2" help:"Batches persisted at the same time, 1 to 8, each from its own partitions." type:"batches" variable:"OVATION_CONCURRENCY"`
 	MaxActionsPerSecond int     `default:"0" help:"Maximum number of actions written to the database per second; 0 means no limit." type:"rate" variable:"OVATION_MAX_ACTIONS_PER_SECOND"`
@@ -53,6 +55,9 @@ const maxActions = 20_000
 // Run persists messages until the program is stopped.
 func (c *workCommand) Run(p *program) (err error) {
 	if err := c.complete("work"); err != nil {
+		return err
+	}
+	if err := c.checkEvents(); err != nil {
 		return err
 	}
 	config, err := c.openConfig()
@@ -113,6 +118,16 @@ func (c *workCommand) Run(p *program) (err error) {
 	running.Go(func() { changes.Run(ctx, func([]storage.Subject) {}) })
 	sweeper := worker.NewSweeper(worker.SweeperOptions{Store: behind.mirrored, Changed: changes.Notify, Logger: log, Metrics: options.Metrics})
 	running.Go(func() { sweeper.Run(ctx) })
+	relayed, err := c.openRelays(behind.database, log, registry)
+	if err != nil {
+		return err
+	}
+	if c.Events && c.EventsExchange {
+		relayed.broker = behind.queue
+	}
+	if c.Events {
+		defer relayed.start(ctx)()
+	}
 	if c.Trending {
 		defer startTrends(ctx, trends.Options{Store: behind.database, Policies: config.policies, Now: behind.mirrored.Now, Logger: log, Registry: registry})()
 	}

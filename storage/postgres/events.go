@@ -121,13 +121,10 @@ func (s *Store) Events(ctx context.Context, query storage.EventsQuery) (storage.
 			stream, page, _, err = s.readEvents(ctx, query)
 		}
 	}
-	if err == nil {
-		err = stream.Check(query.After)
-	}
 	if err != nil {
 		return storage.EventPage{}, err
 	}
-	return page.Page(), nil
+	return page.Page(stream)
 }
 
 // readEvents reads a page of the log, and reports whether there are events that are not in
@@ -169,6 +166,7 @@ func (s *Store) PruneEvents(ctx context.Context, age time.Duration) (total int64
 			events, rows = 0, 0
 			b := t.batch()
 			b.Queue(lockStream)
+			b.Queue(pruneDeadEvents, age.Microseconds())
 			b.Queue(deleteEvents, age.Microseconds(), pruneEventRows).Query(eachRow(func(row pgx.Rows) error {
 				return row.Scan(&events, &rows)
 			}))
@@ -179,60 +177,4 @@ func (s *Store) PruneEvents(ctx context.Context, age time.Duration) (total int64
 			return total, err
 		}
 	}
-}
-
-const (
-	upsertConsumer = `
-INSERT INTO event_consumer AS c (name, holder, until, position) SELECT $1, $2, ` + transactionTime + ` + $3, pruned FROM event_stream
-ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until WHERE c.holder = excluded.holder OR c.until <= ` + transactionTime + `
-RETURNING position`
-
-	savePosition    = `UPDATE event_consumer SET position = $1 WHERE name = $2 AND holder = $3`
-	releaseConsumer = `UPDATE event_consumer SET holder = '', until = 0 WHERE name = $1 AND holder = $2`
-)
-
-// LeaseEvents takes or extends a lease.
-func (s *Store) LeaseEvents(ctx context.Context, consumer, holder string, until time.Duration) (storage.EventLease, error) {
-	if err := sqlstore.ValidateConsumer(consumer, holder, until); err != nil {
-		return storage.EventLease{}, err
-	}
-	lease, taken := storage.EventLease{Consumer: consumer, Holder: holder}, false
-	err := s.change(ctx, "lease events", func(t *tx) error {
-		taken = false
-		b := t.batch()
-		b.Queue(upsertConsumer, consumer, holder, until.Microseconds()).Query(eachRow(func(row pgx.Rows) error {
-			taken = true
-			return row.Scan(&lease.Position)
-		}))
-		return t.send(b)
-	})
-	if err == nil && !taken {
-		err = storage.ErrLeaseLost
-	}
-	if err != nil {
-		return storage.EventLease{}, err
-	}
-	return lease, nil
-}
-
-// SaveEvents saves the position of a consumer.
-func (s *Store) SaveEvents(ctx context.Context, lease storage.EventLease, position int64) error {
-	return s.change(ctx, "save the position of events", func(t *tx) error {
-		var n int64
-		b := t.batch()
-		b.Queue(savePosition, position, lease.Consumer, lease.Holder).Exec(rowsAffected(&n))
-		if err := t.send(b); err != nil || n > 0 {
-			return err
-		}
-		return storage.ErrLeaseLost
-	})
-}
-
-// ReleaseEvents gives up a lease.
-func (s *Store) ReleaseEvents(ctx context.Context, lease storage.EventLease) error {
-	return s.change(ctx, "release events", func(t *tx) error {
-		b := t.batch()
-		b.Queue(releaseConsumer, lease.Consumer, lease.Holder)
-		return t.send(b)
-	})
 }

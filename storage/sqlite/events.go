@@ -34,6 +34,14 @@ ON CONFLICT DO UPDATE SET holder = excluded.holder, until = excluded.until WHERE
 RETURNING position`
 	savePosition    = `UPDATE event_consumer SET position = ? WHERE name = ? AND holder = ?`
 	releaseConsumer = `UPDATE event_consumer SET holder = '', until = 0 WHERE name = ? AND holder = ?`
+
+	insertDeadEvent = `INSERT INTO dead_event (consumer, position, at, reason, data) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	trimDeadEvents  = `
+DELETE FROM dead_event WHERE consumer = ?1 AND position <= (
+    SELECT position FROM dead_event WHERE consumer = ?1 ORDER BY position DESC LIMIT 1 OFFSET ?2)`
+	pruneDeadEvents  = `DELETE FROM dead_event WHERE at < ?`
+	selectDeadEvents = `SELECT consumer, position, at, reason, data FROM dead_event ORDER BY at, consumer, position LIMIT ?`
+	deleteDeadEvent  = `DELETE FROM dead_event WHERE consumer = ? AND position = ?`
 )
 
 // logEvents writes the events of the transaction to the log. As there is one writer,
@@ -78,12 +86,9 @@ func (t tx) stream() (stream storage.EventStream, err error) {
 // Events reads events in one snapshot.
 func (s *Store) Events(ctx context.Context, query storage.EventsQuery) (storage.EventPage, error) {
 	page := sqlstore.NewEventsPage(query)
-	err := s.read(ctx, "read events", func(t tx) error {
-		stream, err := t.stream()
-		if err != nil {
-			return err
-		}
-		if err := stream.Check(query.After); err != nil {
+	var stream storage.EventStream
+	err := s.read(ctx, "read events", func(t tx) (err error) {
+		if stream, err = t.stream(); err != nil {
 			return err
 		}
 		return t.query(selectEvents, []any{query.After, page.Limit()}, func(scan func(...any) error) error {
@@ -98,7 +103,7 @@ func (s *Store) Events(ctx context.Context, query storage.EventsQuery) (storage.
 	if err != nil {
 		return storage.EventPage{}, err
 	}
-	return page.Page(), nil
+	return page.Page(stream)
 }
 
 // PruneEvents removes old events in one transaction.
@@ -110,9 +115,11 @@ func (s *Store) PruneEvents(ctx context.Context, age time.Duration) (n int64, er
 		if err != nil {
 			return err
 		}
-		pruned := int64(0)
-		args := []any{storage.Micros(now.Add(-age)), stream.Last + 1}
-		if err := t.query(deleteEvents, args, func(scan func(...any) error) error {
+		pruned, before := int64(0), storage.Micros(now.Add(-age))
+		if _, err := t.exec(pruneDeadEvents, before); err != nil {
+			return err
+		}
+		if err := t.query(deleteEvents, []any{before, stream.Last + 1}, func(scan func(...any) error) error {
 			var last, events int64
 			err := scan(&last, &events)
 			n, pruned = n+events, max(pruned, last)
@@ -152,15 +159,54 @@ func (s *Store) LeaseEvents(ctx context.Context, consumer, holder string, until 
 	return lease, nil
 }
 
-// SaveEvents saves the position of a consumer.
-func (s *Store) SaveEvents(ctx context.Context, lease storage.EventLease, position int64) error {
+// SaveEvents saves the position of a consumer, and the events that it has given up.
+func (s *Store) SaveEvents(ctx context.Context, lease storage.EventLease, position int64, dead ...storage.DeadEvent) error {
 	return s.write(ctx, "save the position of events", func(t tx) error {
 		n, err := t.exec(savePosition, position, lease.Consumer, lease.Holder)
 		if err == nil && n == 0 {
 			err = storage.ErrLeaseLost
 		}
+		if err != nil || len(dead) == 0 {
+			return err
+		}
+		for i := range dead {
+			d := &dead[i]
+			if _, err := t.exec(insertDeadEvent, lease.Consumer, d.Event.Position, d.At, d.Reason, sqlstore.EncodeEvent(&d.Event)); err != nil {
+				return err
+			}
+		}
+		_, err = t.exec(trimDeadEvents, lease.Consumer, storage.MaxDeadEvents)
 		return err
 	})
+}
+
+// DeadEvents returns the events that consumers have given up.
+func (s *Store) DeadEvents(ctx context.Context, limit int) (dead []storage.DeadEvent, err error) {
+	err = s.read(ctx, "list events that were given up", func(t tx) error {
+		dead = nil
+		return t.query(selectDeadEvents, []any{limit}, func(scan func(...any) error) error {
+			var d storage.DeadEvent
+			var position int64
+			var data string
+			err := scan(&d.Consumer, &position, &d.At, &d.Reason, &data)
+			if err == nil {
+				d.Event, err = sqlstore.DecodeEvent(position, data)
+			}
+			dead = append(dead, d)
+			return err
+		})
+	})
+	return dead, err
+}
+
+// DropDeadEvent forgets an event that a consumer has given up.
+func (s *Store) DropDeadEvent(ctx context.Context, consumer string, position int64) (dropped bool, err error) {
+	err = s.write(ctx, "drop an event that was given up", func(t tx) error {
+		n, err := t.exec(deleteDeadEvent, consumer, position)
+		dropped = n > 0
+		return err
+	})
+	return dropped, err
 }
 
 // ReleaseEvents gives up a lease.

@@ -261,8 +261,30 @@ func (p *EventsPage) Row(last int64, data []byte) error {
 	return nil
 }
 
-// Page returns the page.
-func (p *EventsPage) Page() storage.EventPage { return p.page }
+// Page returns the page of a log, or the error of its method Check.
+func (p *EventsPage) Page(stream storage.EventStream) (storage.EventPage, error) {
+	if err := stream.Check(p.query.After); err != nil {
+		return storage.EventPage{}, err
+	}
+	p.page.Stream = stream.ID
+	return p.page, nil
+}
+
+// EncodeEvent returns an event, without its position, as the data of a row.
+func EncodeEvent(e *storage.Event) string {
+	one := NewEvents(func(string, string) bool { return true })
+	one.Add(e)
+	return one.Take()[0].Data
+}
+
+// DecodeEvent returns the event that EncodeEvent has encoded, at the given position.
+func DecodeEvent(position int64, data string) (storage.Event, error) {
+	p := NewEventsPage(storage.EventsQuery{After: position - 1})
+	if err := p.Row(position, []byte(data)); err != nil || len(p.page.Events) != 1 {
+		return storage.Event{}, cmp.Or(err, fmt.Errorf("the event %d is no event: %q", position, data))
+	}
+	return p.page.Events[0], nil
+}
 
 // eventRow is an event without its position, as stored: type, tenant, biz, bizId, userId,
 // before, after, object, times and at.

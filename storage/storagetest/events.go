@@ -34,6 +34,7 @@ func RunEvents(t *testing.T, newDatabase func(t *testing.T) Database) {
 		{"OldEventsArePruned", oldEventsArePruned},
 		{"EventsSurviveReopen", eventsSurviveReopen},
 		{"OneHolderLeasesAConsumer", oneHolderLeasesAConsumer},
+		{"EventsThatWereGivenUpAreKept", eventsThatWereGivenUpAreKept},
 		{"ModelFoldsToItsEvents", func(w *world) { model(w); w.folds() }},
 		{"CommentsModelFoldsToItsEvents", func(w *world) { commentsModel(w); w.folds() }},
 		{"ConcurrentWritersFoldToTheirEvents", concurrentWritersFoldToTheirEvents},
@@ -282,7 +283,7 @@ func positionsOutsideTheLogAreRefused(w *world) {
 	w.equal("the stream", []int64{stream.First, stream.Last, int64(len(stream.ID))}, []int64{1, 1, 32})
 	page, err := w.log().Events(w.Context(), storage.EventsQuery{After: 1})
 	w.must(err)
-	w.equal("the page at the end", page, storage.EventPage{Next: 1})
+	w.equal("the page at the end", page, storage.EventPage{Stream: stream.ID, Next: 1})
 	_, err = w.log().Events(w.Context(), storage.EventsQuery{After: 2})
 	w.wantError("events ahead of the log", err, storage.ErrEventsAhead)
 	_, err = w.log().Events(w.Context(), storage.EventsQuery{After: -1})
@@ -367,6 +368,59 @@ func oneHolderLeasesAConsumer(w *world) {
 		_, err := log.LeaseEvents(ctx, invalid.consumer, invalid.holder, invalid.until)
 		w.wantError("an invalid lease", err, storage.ErrInvalid)
 	}
+}
+
+func eventsThatWereGivenUpAreKept(w *world) {
+	ctx, log := w.Context(), w.log()
+	w.persist(like(user("alice"), video("1"), 1), like(user("bob"), video("1"), 2), react(user("bob"), video("2"), storage.Dislike, 3))
+	all := w.events(log, storage.EventsQuery{})
+	given := func(consumer string, i int, at int64) storage.DeadEvent {
+		return storage.DeadEvent{Consumer: consumer, Event: all[i], Reason: `refused: "é"`, At: at}
+	}
+	one, err := log.LeaseEvents(ctx, "one", "holder", time.Hour)
+	w.must(err)
+	two, err := log.LeaseEvents(ctx, "two", "holder", time.Hour)
+	w.must(err)
+	now := storage.Micros(time.Now())
+	w.must(log.SaveEvents(ctx, one, 3, given("one", 2, now), given("one", 0, now)))
+	w.must(log.SaveEvents(ctx, two, 1, given("two", 0, now-1)))
+	lost := one
+	lost.Holder = "another"
+	w.wantError("saving without the lease", log.SaveEvents(ctx, lost, 3, given("one", 1, now)), storage.ErrLeaseLost)
+	dead := func(limit int) []storage.DeadEvent {
+		w.Helper()
+		dead, err := log.DeadEvents(ctx, limit)
+		w.must(err)
+		return dead
+	}
+	w.equal("the events that were given up", dead(10), []storage.DeadEvent{given("two", 0, now-1), given("one", 0, now), given("one", 2, now)})
+	w.equal("the oldest", dead(1), []storage.DeadEvent{given("two", 0, now-1)})
+	for _, c := range []struct {
+		consumer string
+		position int64
+		want     bool
+	}{{"one", 1, true}, {"one", 1, false}, {"one", 2, false}, {"other", 3, false}} {
+		got, err := log.DropDeadEvent(ctx, c.consumer, c.position)
+		w.must(err)
+		w.equal(fmt.Sprintf("dropped %+v", c), got, c.want)
+	}
+	w.equal("those that are left", dead(10), []storage.DeadEvent{given("two", 0, now-1), given("one", 2, now)})
+
+	many := make([]storage.DeadEvent, storage.MaxDeadEvents+5)
+	for i := range many {
+		many[i] = given("one", 0, now)
+		many[i].Event.Position = int64(100 + i)
+	}
+	w.must(log.SaveEvents(ctx, one, 3, many...))
+	kept := dead(2 * storage.MaxDeadEvents)
+	w.equal("events kept of both consumers", len(kept), storage.MaxDeadEvents+1)
+	w.equal("the oldest of the one", kept[1].Event.Position, int64(105))
+	_, err = log.PruneEvents(ctx, time.Hour)
+	w.must(err)
+	w.equal("events kept of an hour", len(dead(2*storage.MaxDeadEvents)), storage.MaxDeadEvents+1)
+	_, err = log.PruneEvents(ctx, -time.Hour)
+	w.must(err)
+	w.equal("events kept", len(dead(10)), 0)
 }
 
 // concurrentWritersFoldToTheirEvents reads the log while concurrent writers change states,

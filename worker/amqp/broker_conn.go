@@ -22,6 +22,7 @@ type brokerConn struct {
 	ended     chan *amqp091.Error
 	alarms    chan amqp091.Blocking
 	publisher *confirmPublisher // nil unless the connection publishes
+	events    eventPublisher
 
 	watching sync.WaitGroup // see register
 }

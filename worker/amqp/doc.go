@@ -60,6 +60,9 @@
 //   - Every release can read the messages of all earlier releases: TestFormOfEachVersion.
 //   - I7 Bounded: the window bounds unconfirmed messages, the prefetch bounds
 //     deliveries: ConsumerHoldsABoundedNumber of the contract.
+//   - Events are published in their order, and confirmed or repeated; a missing or another
+//     exchange does not affect the queue: TestEventsArePublishedToTheTopicExchange,
+//     TestAnotherExchangeIsRefused, TestEventsArePublishedAfterAnOutage.
 //
-// This package imports storage and worker.
+// This package imports storage, worker and worker/events.
 package amqp

@@ -172,6 +172,9 @@ func (o Options) queuePrefix() string {
 	return o.Prefix
 }
 
+// exchange is the name of the topic exchange of events.
+func (o Options) exchange() string { return o.Prefix + ".events" }
+
 // dead is the name of the dead-letter queue.
 func (o Options) dead() string { return o.queuePrefix() + ".dead" }
 

@@ -1,7 +1,3 @@
-// Package events encodes the events of a storage.EventLog for consumers outside of
-// Ovation: as CloudEvents 1.0 in the JSON format, and positions as cursors.
-//
-// This package imports storage only.
 package events
 
 import (
@@ -11,6 +7,9 @@ import (
 
 	"ovation/storage"
 )
+
+// ContentType is the media type of an encoded event.
+const ContentType = "application/cloudevents+json; charset=UTF-8"
 
 // TypePrefix begins the type of every encoded event, such as ovation.liked.
 const TypePrefix = "ovation."

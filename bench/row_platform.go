@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+
+	"ovation/bench/load"
+)
+
+// The minimum ratios of the rates with everything switched on that platforms use to those
+// without.
+const (
+	minPlatformPageRatio = 0.95
+	minPlatformLikeRatio = 0.85
+)
+
+// platformConfig is a configuration file that restricts every kind of action, and hides
+// nothing.
+const platformConfig = `unknown: allow
+biz:
+  ` + biz + `:
+    allow: {read: anyone, like: users, dislike: users, collect: users, follow: users, comment: users}
+    counts: public
+    likers: public
+`
+
+// measurePlatformPages compares pages from a node with trusted documents, federation and a
+// configuration, which asks for its document by id, to pages from one without.
+func measurePlatformPages(ctx context.Context, b *bench, r *row) error {
+	t, err := b.installation.readState(ctx, b.users)
+	if err != nil {
+		return err
+	}
+	return b.withPlatformNode(ctx, func(with *system) error {
+		drawn := b.drawPages(pageCount, nil)
+		systems := []*system{with, &b.node}
+		workloads := []*workload{with.newWorkload(b.users, t, drawn), b.node.newWorkload(b.users, t, drawn)}
+		if err := b.warmUp(ctx, systems, workloads); err != nil {
+			return err
+		}
+		var variants [2]variant
+		for i, s := range systems {
+			variants[i] = variant{name: s.name, system: s, newClients: func(context.Context, int) ([]load.Client, error) {
+				return workloads[i].newPageClients(rowConnections, false), nil
+			}}
+		}
+		of, err := b.measureAlternately(ctx, variants)
+		if err == nil {
+			r.evaluateRates(of, minPlatformPageRatio)
+		}
+		return err
+	})
+}
+
+// measurePlatformLikes compares likes through the same nodes. With the first, the worker
+// also logs events and publishes them.
+func measurePlatformLikes(ctx context.Context, b *bench, r *row) error {
+	err := b.withPlatformNode(ctx, func(with *system) error {
+		var variants [2]variant
+		for i, s := range []*system{with, &b.node} {
+			variants[i] = variant{name: s.name, system: s, afterRound: b.drainFunc(s), newClients: func(ctx context.Context, round int) ([]load.Client, error) {
+				b.installation.variables[eventsVariable] = []string{"true", "false"}[i]
+				if err := errors.Join(b.stopWorker(), b.startWorker(ctx)); err != nil {
+					return nil, err
+				}
+				return s.newLikeClients(rowConnections, b.seed+uint64(10*round+i), func(*likeClient) {}), nil
+			}}
+		}
+		of, err := b.measureAlternately(ctx, variants)
+		if err == nil {
+			r.evaluateRates(of, minPlatformLikeRatio)
+		}
+		return err
+	})
+	delete(b.installation.variables, eventsVariable)
+	if err != nil {
+		return err
+	}
+	r.notes = append(r.notes, "With them, the worker logs events and publishes them to RabbitMQ, where no queue is bound. The worker is restarted before each segment of both.")
+	return errors.Join(b.stopWorker(), b.startWorker(ctx), b.checkLikes(ctx, &b.node))
+}
+
+// withPlatformNode starts a node with everything switched on that platforms use, and calls
+// measure with it.
+func (b *bench) withPlatformNode(ctx context.Context, measure func(*system) error) (err error) {
+	hash := sha256.Sum256([]byte(pageQuery))
+	id := hex.EncodeToString(hash[:])
+	files := map[string]string{"documents.json": string(mustJSON(map[string]string{id: pageQuery})), "ovation.yaml": platformConfig}
+	for name, text := range files {
+		if err := os.WriteFile(b.installation.path(name), []byte(text), 0o600); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+	}
+	set := map[string]string{
+		"OVATION_TRUSTED_DOCUMENTS": b.installation.path("documents.json"), "OVATION_CONFIG": b.installation.path("ovation.yaml"),
+		"OVATION_FEDERATION": "true", eventsVariable: "true",
+	}
+	maps.Copy(b.installation.variables, set)
+	node, err := b.installation.startNode(ctx)
+	for name := range set {
+		delete(b.installation.variables, name)
+	}
+	if node != nil {
+		defer func() { err = errors.Join(err, node.stop()) }()
+	}
+	if err != nil {
+		return err
+	}
+	with := b.ovationSystem(node)
+	with.name, with.documentID = "with documents, federation, configuration, events", id
+	return measure(&with)
+}

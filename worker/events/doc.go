@@ -1,0 +1,20 @@
+// Package events reads a storage.EventLog for consumers. A Consumer continues where it has
+// stopped, in one process at a time. Handlers publish what it reads to a broker
+// (BrokerRelay) or post it to a webhook (Webhook). Events are encoded as CloudEvents 1.0 in
+// the JSON format, positions as cursors.
+//
+// # Invariants
+//
+//   - Every event is handled at least once, whichever process stops:
+//     TestAnotherConsumerContinues, TestLeaseIsHeldWhileEventsAreHandled,
+//     TestHandlerEndsWhenTheLeaseIsLost. A gap is logged and counted:
+//     TestPrunedEventsAreSkipped.
+//   - A broker and a webhook get the events of a subject in their order, even if some have
+//     to be sent again: TestWebhookKeepsTheOrderOfASubject.
+//   - A webhook that does not answer loses nothing, and one that refuses an event delays
+//     the others for a bounded time: TestWebhookOutageLosesNothing,
+//     TestRefusedEventsAreGivenUp.
+//   - The signature is that of Standard Webhooks: TestWebhookIsSigned.
+//
+// This package imports storage and outage.
+package events
