@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -161,4 +163,32 @@ func TestInvalidCursorsAreRefused(t *testing.T) {
 	call(t, environment(), "events", "--data="+data, "--from", cursor(stream.ID, 3)).want(t, 0, "0 events")
 	call(t, environment(), "events", "--data="+t.TempDir()).want(t, exitFailed, "no database")
 	call(t, environment("OVATION_REDIS_URL", "redis://localhost"), "events").want(t, exitUsage, "OVATION_REDIS_URL")
+}
+
+// TestConfigSelectsEvents switches the events of one kind of content off, and gives likes of
+// another a weight.
+func TestConfigSelectsEvents(t *testing.T) {
+	t.Parallel()
+	data, config := t.TempDir(), filepath.Join(t.TempDir(), "ovation.yaml")
+	must(t, os.WriteFile(config, []byte("biz: {article: {events: false}, video: {trending: {weights: {like: 7}}}}"), 0o600))
+	s := serve(t, data, "--events", "--trending", "--config="+config, "--log-level=error")
+	for _, biz := range []string{"video", "article", "photo"} {
+		must(t, s.graphQL("alice", fmt.Sprintf(`mutation { like(input: {biz: "%s", bizId: "1"}) { changed } }`, biz), nil))
+	}
+	got := call(t, environment(), "events", "--data="+data)
+	got.want(t, 0)
+	var subjects []string
+	for _, e := range printedEvents(t, got.stdout) {
+		subjects = append(subjects, e.Subject)
+	}
+	if fmt.Sprint(subjects) != "[video/1 photo/1]" {
+		t.Errorf("got events of %v, want those of the video and the photo", subjects)
+	}
+	for biz, want := range map[string]string{"video": "[{7}]", "article": "[]", "photo": "[{5}]"} {
+		eventually(t, "likes of the kind "+biz+" have their weight", func() bool {
+			var got struct{ Trending struct{ Edges []struct{ Score int } } }
+			must(t, s.graphQL("alice", `{ trending(biz: "`+biz+`", window: HOUR, first: 10) { edges { score } } }`, &got))
+			return fmt.Sprint(got.Trending.Edges) == want
+		})
+	}
 }

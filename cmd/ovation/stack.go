@@ -24,6 +24,7 @@ import (
 type stackCommand struct {
 	dataFlag      `embed:""`
 	servicesFlags `embed:""`
+	eventsFlag    `embed:""`
 
 	Addr      address `default:"127.0.0.1:8080"                                                            help:"Address to listen on; port 0 is any free one." variable:"OVATION_ADDR"`
 	JWTSecret secret  `help:"Secret that verifies HS256 tokens; if empty, one is kept in the data folder." name:"jwt-secret"                                    variable:"OVATION_JWT_SECRET"`
@@ -101,7 +102,7 @@ func (c *stackCommand) prepare(p *program) (blobs string, err error) {
 	if err := migrate.Run(p); err != nil {
 		return "", err
 	}
-	store, err := storeFlags{postgresFlag: c.postgresFlag, redisFlag: c.redisFlag, prefixFlag: c.prefixFlag}.open(p.ctx, false, storage.EventOptions{})
+	store, err := storeFlags{postgresFlag: c.postgresFlag, redisFlag: c.redisFlag, prefixFlag: c.prefixFlag}.open(p.ctx, false, c.eventOptions(siteConfig{}))
 	if err != nil {
 		return "", err
 	}
@@ -155,6 +156,7 @@ func (c *stackCommand) start(ctx context.Context, s *stack, balancer *balance.Ba
 		"OVATION_POSTGRES_URL=" + c.PostgresURL, "OVATION_REDIS_URL=" + c.RedisURL, "OVATION_RABBITMQ_URL=" + c.RabbitMQURL,
 		"OVATION_PREFIX=" + c.Prefix, fmt.Sprintf("OVATION_PARTITIONS=%d", c.Partitions),
 		"OVATION_JWT_SECRET=" + string(c.JWTSecret), "OVATION_JWKS=", "OVATION_ISSUER=", "OVATION_AUDIENCE=", "OVATION_ACCOUNTS=true", "OVATION_VIDEOS=true", "OVATION_BLOB_URL=" + blobs,
+		fmt.Sprintf("OVATION_EVENTS=%t", c.Events), fmt.Sprintf("OVATION_TRENDING=%t", c.Trending),
 		"OVATION_INTROSPECTION=true", "OVATION_ADDR=127.0.0.1:0", "OVATION_METRICS_ADDR=", "OVATION_LOG_LEVEL=" + c.LogLevel.String(),
 		"OVATION_DRAIN=" + stackDrain.String(), "OVATION_TRUSTED_PROXIES=127.0.0.0/8,::1", // the balancer
 	}
