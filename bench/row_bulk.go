@@ -75,6 +75,8 @@ const (
 func measureEvents(ctx context.Context, b *bench, r *row) error {
 	of := [2]*measurement{newMeasurement("with events"), newMeasurement("without")}
 	defer delete(b.installation.variables, eventsVariable)
+	b.installation.variables["OVATION_EVENTS_EXCHANGE"] = "false"
+	defer delete(b.installation.variables, "OVATION_EVENTS_EXCHANGE")
 	for round := range b.runPlan.workerRounds {
 		for i, with := range []string{"true", "false"} {
 			b.installation.variables[eventsVariable] = with

@@ -63,7 +63,9 @@ func measurePlatformLikes(ctx context.Context, b *bench, r *row) error {
 	err := b.withPlatformNode(ctx, func(with *system) error {
 		var variants [2]variant
 		for i, s := range []*system{with, &b.node} {
-			variants[i] = variant{name: s.name, system: s, afterRound: b.drainFunc(s), newClients: func(ctx context.Context, round int) ([]load.Client, error) {
+			variants[i] = variant{name: s.name, system: s, afterRound: func(ctx context.Context) error {
+				return errors.Join(b.drain(ctx, s), b.awaitRelayed(ctx))
+			}, newClients: func(ctx context.Context, round int) ([]load.Client, error) {
 				b.installation.variables[eventsVariable] = []string{"true", "false"}[i]
 				if err := errors.Join(b.stopWorker(), b.startWorker(ctx)); err != nil {
 					return nil, err
@@ -83,6 +85,19 @@ func measurePlatformLikes(ctx context.Context, b *bench, r *row) error {
 	}
 	r.notes = append(r.notes, "With them, the worker logs events and publishes them to RabbitMQ, where no queue is bound. The worker is restarted before each segment of both.")
 	return errors.Join(b.stopWorker(), b.startWorker(ctx), b.checkLikes(ctx, &b.node))
+}
+
+// awaitRelayed waits until all events are published, so that they do not disturb the next
+// segment.
+func (b *bench) awaitRelayed(ctx context.Context) error {
+	if b.installation.variables[eventsVariable] != "true" {
+		return nil
+	}
+	return poll(ctx, backlogTimeout, "all events are published", func() (done bool, err error) {
+		err = b.installation.database.QueryRow(ctx, `SELECT NOT EXISTS (SELECT FROM event_outbox) AND
+			EXISTS (SELECT FROM event_stream s JOIN event_consumer c ON c.position = s.last)`).Scan(&done)
+		return done, err
+	})
 }
 
 // withPlatformNode starts a node with everything switched on that platforms use, and calls

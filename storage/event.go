@@ -106,6 +106,8 @@ var (
 	ErrEventsPruned = errors.New("events were pruned")
 	// ErrEventsAhead means that the log has not reached the given position.
 	ErrEventsAhead = errors.New("the position is ahead of the log")
+	// ErrDeadEventsFull means that a consumer has MaxDeadEvents dead events already.
+	ErrDeadEventsFull = errors.New("there are too many dead events")
 	// ErrLeaseLost means that another holder has taken the lease of a consumer.
 	ErrLeaseLost = errors.New("the lease was lost")
 )
@@ -143,15 +145,15 @@ type EventLease struct {
 	Position int64 // the position that was saved last; 0 if none was ever saved
 }
 
-// DeadEvent is an event that a consumer has given up.
+// DeadEvent is an event that a consumer could not handle, and has set aside.
 type DeadEvent struct {
 	Consumer string
 	Event    Event
 	Reason   string
-	At       int64 // when it was given up, in microseconds since 1970
+	At       int64 // when it was set aside, in microseconds since 1970
 }
 
-// MaxDeadEvents is the maximum number of events given up by one consumer that are kept.
+// MaxDeadEvents is the maximum number of dead events of one consumer.
 const MaxDeadEvents = 10_000
 
 // EventLog is the log of all changes to a database, in the order in which they became
@@ -181,22 +183,21 @@ type EventLog interface {
 	// it can be taken when it has expired.
 	LeaseEvents(ctx context.Context, consumer, holder string, until time.Duration) (EventLease, error)
 	// SaveEvents saves the position up to which the consumer has handled events, and with
-	// it the events that it has given up. Of those, the newest MaxDeadEvents are kept.
-	// Errors: ErrLeaseLost, if the holder does not have the lease any more; nothing is
-	// saved then.
+	// it those that it has dead-lettered. Errors: ErrLeaseLost if the holder does not have
+	// the lease any more; ErrDeadEventsFull if the consumer would have more than
+	// MaxDeadEvents dead events. Nothing is saved then.
 	SaveEvents(ctx context.Context, lease EventLease, position int64, dead ...DeadEvent) error
-	// DeadEvents returns the events that consumers have given up, in the order in which
-	// they were given up, at most limit.
-	DeadEvents(ctx context.Context, limit int) ([]DeadEvent, error)
-	// DropDeadEvent forgets an event that a consumer has given up, and reports whether
-	// there was one.
-	DropDeadEvent(ctx context.Context, consumer string, position int64) (bool, error)
+	// DeadEvents returns the dead events of a consumer, or of all if consumer is empty, in
+	// the order in which they were dead-lettered, at most limit.
+	DeadEvents(ctx context.Context, consumer string, limit int) ([]DeadEvent, error)
+	// DropDeadEvent removes the dead event at a position from those of a consumer, or of
+	// all if consumer is empty, and returns how many there were.
+	DropDeadEvent(ctx context.Context, consumer string, position int64) (int64, error)
 	// ReleaseEvents gives up a lease, so that another process can take it at once. It does
 	// nothing if the lease was lost.
 	ReleaseEvents(ctx context.Context, lease EventLease) error
 	// PruneEvents removes events that have been in the log for longer than age, and
-	// returns how many. Consumers do not hold it up. It also removes the events that were
-	// given up before that time.
+	// returns how many. Consumers do not hold it up. Dead events are removed with them.
 	PruneEvents(ctx context.Context, age time.Duration) (int64, error)
 }
 

@@ -54,7 +54,7 @@ func New(opts Options) *events.Consumer {
 // folder is the handler of the consumer.
 type folder struct{ opts Options }
 
-var _ events.Tender = (*folder)(nil)
+var _ events.Maintainer = (*folder)(nil)
 
 // Handle folds a page of events, and saves its position in the same transaction.
 func (f *folder) Handle(ctx context.Context, lease storage.EventLease, page storage.EventPage) error {
@@ -63,8 +63,8 @@ func (f *folder) Handle(ctx context.Context, lease storage.EventLease, page stor
 	return f.opts.Store.FoldTrends(ctx, changes)
 }
 
-// Tend removes buckets that have left their window, and reports whether more are left.
-func (f *folder) Tend(ctx context.Context, lease storage.EventLease) (more bool, err error) {
+// Maintain removes buckets that have left their window, and reports whether more are left.
+func (f *folder) Maintain(ctx context.Context, lease storage.EventLease) (more bool, err error) {
 	n, err := f.opts.Store.ExpireTrends(ctx, lease, f.opts.Now(), expireRows)
 	return n == expireRows, err
 }

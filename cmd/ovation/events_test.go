@@ -186,7 +186,9 @@ func TestConfigSelectsEvents(t *testing.T) {
 	}
 	for biz, want := range map[string]string{"video": "[{7}]", "article": "[]", "photo": "[{5}]"} {
 		eventually(t, "likes of the kind "+biz+" have their weight", func() bool {
-			var got struct{ Trending struct{ Edges []struct{ Score int } } }
+			var got struct {
+				Trending struct{ Edges []struct{ Score int } }
+			}
 			must(t, s.graphQL("alice", `{ trending(biz: "`+biz+`", window: HOUR, first: 10) { edges { score } } }`, &got))
 			return fmt.Sprint(got.Trending.Edges) == want
 		})

@@ -11,7 +11,7 @@ import (
 	"ovation/worker/events"
 )
 
-// relays are what a process passes events on to.
+// relays pass events on.
 type relays struct {
 	log      storage.EventLog
 	broker   events.Publisher // nil if there is none

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,11 +16,10 @@ import (
 	"ovation/worker/events"
 )
 
-// webhookFlags are the flags of what posts events to webhooks.
+// webhookFlags are the flags of a command that posts events to webhooks.
 type webhookFlags struct {
-	Webhooks        []webhookURL    `help:"URLs to which every event is posted, comma-separated; https, or http to this machine." name:"webhook" placeholder:"URL,…" variable:"OVATION_WEBHOOK"`
-	WebhookSecrets  []webhookSecret `help:"Secrets that sign what is posted to webhooks, comma-separated: whsec_ and base64. Two while one replaces the other." name:"webhook-secret" placeholder:"SECRET,…" variable:"OVATION_WEBHOOK_SECRET"`
-	WebhookPatience lifetime        `default:"15m" help:"How long an event is posted again while a webhook refuses it, before it is given up." variable:"OVATION_WEBHOOK_PATIENCE"`
+	Webhooks       []webhookURL    `help:"URLs to which every event is posted, comma-separated; https, or http to this machine." name:"webhook" placeholder:"URL,…" variable:"OVATION_WEBHOOK"`
+	WebhookSecrets []webhookSecret `help:"Secrets that sign what is posted to webhooks, comma-separated: whsec_ and base64. Two while one replaces the other." name:"webhook-secret" placeholder:"SECRET,…" variable:"OVATION_WEBHOOK_SECRET"`
 }
 
 // webhookURL is a URL to which events can be posted.
@@ -71,7 +71,7 @@ func (f webhookFlags) open(log storage.EventLog, logger *slog.Logger, registry p
 	var all []*events.Webhook
 	for _, url := range f.Webhooks {
 		webhook, err := events.NewWebhook(events.WebhookOptions{
-			URL: string(url), Secrets: secrets, Patience: time.Duration(f.WebhookPatience), Log: log, Logger: logger, Registry: registry,
+			URL: string(url), Secrets: secrets, Log: log, Logger: logger, Registry: registry,
 		})
 		if err != nil {
 			return nil, withFlag("--webhook or OVATION_WEBHOOK", err)
@@ -81,11 +81,11 @@ func (f webhookFlags) open(log storage.EventLog, logger *slog.Logger, registry p
 	return all, nil
 }
 
-// webhooksCommand lists, replays and drops events that webhooks have refused.
+// webhooksCommand lists, replays and drops dead events: those that webhooks have refused.
 type webhooksCommand struct {
-	List   webhooksListCommand   `cmd:"" help:"List the events that were given up, oldest first, with their reasons."`
-	Replay webhooksReplayCommand `cmd:"" help:"Post an event that was given up again, or all of them."`
-	Drop   webhooksDropCommand   `cmd:"" example:"ovation webhooks drop ID, with an ID that ovation webhooks list prints" help:"Forget an event that was given up."`
+	List   webhooksListCommand   `cmd:"" help:"List dead events, oldest first, with their reasons."`
+	Replay webhooksReplayCommand `cmd:"" help:"Post a dead event again, or all of them."`
+	Drop   webhooksDropCommand   `cmd:"" example:"ovation webhooks drop ID, with an ID that ovation webhooks list prints" help:"Delete a dead event."`
 }
 
 // eventLogFlags are the flags of a command that reads the log of events in either mode.
@@ -111,7 +111,7 @@ func (f eventLogFlags) openLog(p *program) (closableLog, error) {
 	return f.openPostgres(p.ctx, discardLog, p.now, storage.EventOptions{})
 }
 
-// webhooksListCommand lists events that were given up.
+// webhooksListCommand lists dead events.
 type webhooksListCommand struct {
 	eventLogFlags `embed:""`
 
@@ -119,11 +119,39 @@ type webhooksListCommand struct {
 }
 
 // Run prints one line per event.
-func (c *webhooksListCommand) Run(p *program) (err error) {
+func (c *webhooksListCommand) Run(p *program) error {
 	if c.Limit < 1 {
 		return usage("--limit is %d; it must be at least 1", c.Limit)
 	}
-	log, err := c.openLog(p)
+	return c.withLog(p, func(log storage.EventLog, stream storage.EventStream) error {
+		dead, err := log.DeadEvents(p.ctx, "", c.Limit+1)
+		if err != nil {
+			return err
+		}
+		if len(dead) == 0 {
+			sayf(p.stdout, "There are no dead events: no webhook has refused any.\n")
+			return nil
+		}
+		table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+		sayf(table, "ID\tSINCE\tWEBHOOK\tTYPE\tSUBJECT\tREASON\n")
+		for i := range dead[:min(len(dead), c.Limit)] {
+			d := &dead[i]
+			sayf(table, "%s\t%s\t%s\t%s\t%s/%s\t%s\n", events.Cursor{Stream: stream.ID, Position: d.Event.Position}, storage.Time(d.At).Format(time.RFC3339),
+				printable(d.Consumer), d.Event.Type, d.Event.Subject.Biz, printable(d.Event.Subject.BizID), shortened(d.Reason))
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+		if len(dead) > c.Limit {
+			sayf(p.stdout, "There are more; a higher --limit lists them.\n")
+		}
+		return nil
+	})
+}
+
+// withLog opens the log of events, passes it to the function use, and closes it.
+func (f eventLogFlags) withLog(p *program, use func(storage.EventLog, storage.EventStream) error) (err error) {
+	log, err := f.openLog(p)
 	if err != nil {
 		return err
 	}
@@ -132,31 +160,10 @@ func (c *webhooksListCommand) Run(p *program) (err error) {
 	if err != nil {
 		return err
 	}
-	dead, err := log.DeadEvents(p.ctx, c.Limit+1)
-	if err != nil {
-		return err
-	}
-	if len(dead) == 0 {
-		sayf(p.stdout, "No event was given up: the webhooks have accepted everything.\n")
-		return nil
-	}
-	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	sayf(table, "ID\tSINCE\tWEBHOOK\tTYPE\tSUBJECT\tREASON\n")
-	for i := range dead[:min(len(dead), c.Limit)] {
-		d := &dead[i]
-		sayf(table, "%s\t%s\t%s\t%s\t%s/%s\t%s\n", events.Cursor{Stream: stream.ID, Position: d.Event.Position}, storage.Time(d.At).Format(time.RFC3339),
-			printable(d.Consumer), d.Event.Type, d.Event.Subject.Biz, printable(d.Event.Subject.BizID), shortened(d.Reason))
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	if len(dead) > c.Limit {
-		sayf(p.stdout, "There are more; a higher --limit lists them.\n")
-	}
-	return nil
+	return use(log, stream)
 }
 
-// webhooksReplayCommand posts events that were given up again.
+// webhooksReplayCommand posts dead events again.
 type webhooksReplayCommand struct {
 	eventLogFlags `embed:""`
 	webhookFlags  `embed:""`
@@ -167,129 +174,107 @@ type webhooksReplayCommand struct {
 	All bool `help:"Replay all of them."`
 }
 
-// Run posts one event, or all of them, each once. An event that is accepted is forgotten.
-func (c *webhooksReplayCommand) Run(p *program) (err error) {
+// Run posts one event, or all of them, each once. An event that is accepted is deleted. Run
+// stops if a webhook does not answer.
+func (c *webhooksReplayCommand) Run(p *program) error {
 	if (c.ID == "") != c.All {
 		return usage("name one event, or write --all; ovation webhooks list prints their ids")
 	}
 	if len(c.Webhooks) == 0 {
 		return usage("ovation webhooks replay needs the webhooks: set OVATION_WEBHOOK and OVATION_WEBHOOK_SECRET as for the workers")
 	}
-	log, err := c.openLog(p)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, log.Close()) }()
-	webhooks, err := c.open(log, discardLog, nil)
-	if err != nil {
-		return err
-	}
-	stream, selects, err := c.selectEvents(p, log)
-	if err != nil {
-		return err
-	}
-	dead, err := log.DeadEvents(p.ctx, storage.MaxDeadEvents*max(1, len(webhooks)))
-	if err != nil {
-		return err
-	}
-	replayed, failed := 0, 0
-	for i := range dead {
-		d := &dead[i]
-		webhook := byName(webhooks, d.Consumer)
-		if !selects(d) || webhook == nil {
-			continue
-		}
-		if err := webhook.Post(p.ctx, stream.ID, &d.Event); err != nil {
-			if failed++; failed == 1 {
-				sayf(p.stderr, "%s: %v\n", events.Cursor{Stream: stream.ID, Position: d.Event.Position}, err)
-			}
-			continue
-		}
-		if _, err := log.DropDeadEvent(p.ctx, d.Consumer, d.Event.Position); err != nil {
+	return c.withLog(p, func(log storage.EventLog, stream storage.EventStream) error {
+		webhooks, err := c.open(log, discardLog, nil)
+		if err != nil {
 			return err
 		}
-		replayed++
+		var total replayed
+		for _, w := range webhooks {
+			if err == nil {
+				err = c.replay(p, log, stream, w, &total)
+			}
+			w.Close()
+		}
+		sayf(p.stdout, "%s replayed\n", countEvents(total.accepted))
+		switch {
+		case err != nil:
+			return err
+		case total.refused > 0:
+			return fmt.Errorf("%s refused again, the first with: %w", countEvents(total.refused), total.first)
+		case total.accepted == 0 && !c.All:
+			return errNoDeadEvent(c.ID)
+		}
+		return nil
+	})
+}
+
+// replayed counts dead events that were posted again.
+type replayed struct {
+	accepted, refused int
+	first             error
+}
+
+// replay posts the dead events of a webhook.
+func (c *webhooksReplayCommand) replay(p *program, log storage.EventLog, stream storage.EventStream, w *events.Webhook, total *replayed) error {
+	dead, err := log.DeadEvents(p.ctx, w.Name(), storage.MaxDeadEvents)
+	if err != nil {
+		return err
 	}
-	sayf(p.stdout, "%d events replayed\n", replayed)
-	switch {
-	case failed > 0:
-		return fmt.Errorf("%d events were refused again; ovation webhooks list prints them", failed)
-	case replayed == 0 && !c.All:
-		return errNoDeadEvent(c.ID)
+	for i := range dead {
+		e := &dead[i].Event
+		if !c.All && (events.Cursor{Stream: stream.ID, Position: e.Position}).String() != c.ID {
+			continue
+		}
+		err := w.Post(p.ctx, stream.ID, e)
+		if errors.Is(err, events.ErrNoAnswer) {
+			return err
+		}
+		if err != nil {
+			total.refused++
+			total.first = cmp.Or(total.first, err)
+			continue
+		}
+		if _, err := log.DropDeadEvent(p.ctx, w.Name(), e.Position); err != nil {
+			return err
+		}
+		total.accepted++
 	}
 	return nil
-}
-
-// selectEvents returns a function that reports whether an event is to be replayed.
-func (c *webhooksReplayCommand) selectEvents(p *program, log storage.EventLog) (stream storage.EventStream, selects func(*storage.DeadEvent) bool, err error) {
-	if stream, err = log.EventStream(p.ctx); err != nil || c.All {
-		return stream, func(*storage.DeadEvent) bool { return true }, err
-	}
-	position, err := deadPosition(c.ID, stream)
-	return stream, func(d *storage.DeadEvent) bool { return d.Event.Position == position }, err
-}
-
-// deadPosition returns the position of the event with the given id.
-func deadPosition(id string, stream storage.EventStream) (int64, error) {
-	cursor, err := events.ParseCursor(id)
-	if err != nil || cursor.Stream != stream.ID {
-		return 0, errNoDeadEvent(id)
-	}
-	return cursor.Position, nil
 }
 
 func errNoDeadEvent(id string) error {
-	return fmt.Errorf("no event %q was given up by these webhooks; ovation webhooks list prints the ids", id)
+	return fmt.Errorf("there is no dead event %q of these webhooks; ovation webhooks list prints the ids", id)
 }
 
-func byName(webhooks []*events.Webhook, name string) *events.Webhook {
-	for _, w := range webhooks {
-		if w.Name() == name {
-			return w
-		}
+// countEvents returns n followed by "event" or "events".
+func countEvents(n int) string {
+	if n == 1 {
+		return "1 event"
 	}
-	return nil
+	return fmt.Sprintf("%d events", n)
 }
 
-// webhooksDropCommand forgets an event that was given up.
+// webhooksDropCommand deletes a dead event.
 type webhooksDropCommand struct {
 	eventLogFlags `embed:""`
 
 	ID string `arg:"" help:"The id of the event, as listed."`
 }
 
-// Run forgets the event for all webhooks.
-func (c *webhooksDropCommand) Run(p *program) (err error) {
-	log, err := c.openLog(p)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, log.Close()) }()
-	stream, err := log.EventStream(p.ctx)
-	if err != nil {
-		return err
-	}
-	position, err := deadPosition(c.ID, stream)
-	if err != nil {
-		return err
-	}
-	dead, err := log.DeadEvents(p.ctx, storage.MaxDeadEvents)
-	if err != nil {
-		return err
-	}
-	dropped := false
-	for i := range dead {
-		if dead[i].Event.Position == position {
-			one, err := log.DropDeadEvent(p.ctx, dead[i].Consumer, position)
-			if err != nil {
-				return err
-			}
-			dropped = dropped || one
+// Run deletes the event for all webhooks.
+func (c *webhooksDropCommand) Run(p *program) error {
+	return c.withLog(p, func(log storage.EventLog, stream storage.EventStream) error {
+		cursor, err := events.ParseCursor(c.ID)
+		if err != nil || cursor.Stream != stream.ID {
+			return errNoDeadEvent(c.ID)
 		}
-	}
-	if !dropped {
-		return errNoDeadEvent(c.ID)
-	}
-	sayf(p.stdout, "dropped\n")
-	return nil
+		n, err := log.DropDeadEvent(p.ctx, "", cursor.Position)
+		if err == nil && n == 0 {
+			return errNoDeadEvent(c.ID)
+		}
+		if err == nil {
+			sayf(p.stdout, "dropped\n")
+		}
+		return err
+	})
 }

@@ -22,12 +22,12 @@ RETURNING position`
 	insertDeadEvents = `
 INSERT INTO dead_event (consumer, reason, data, position, at)
 SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[]) ON CONFLICT DO NOTHING`
-	trimDeadEvents = `
-DELETE FROM dead_event WHERE consumer = $1 AND position <= (
-    SELECT position FROM dead_event WHERE consumer = $1 ORDER BY position DESC LIMIT 1 OFFSET $2)`
-	pruneDeadEvents  = `DELETE FROM dead_event WHERE at < ` + transactionTime + ` - $1`
-	selectDeadEvents = `SELECT consumer, position, at, reason, data FROM dead_event ORDER BY at, consumer, position LIMIT $1`
-	deleteDeadEvent  = `DELETE FROM dead_event WHERE consumer = $1 AND position = $2`
+	countDeadEvents = `SELECT count(*) FROM dead_event WHERE consumer = $1`
+	pruneDeadEvents = `DELETE FROM dead_event d USING event_stream s WHERE d.position <= s.pruned`
+
+	selectDeadEvents = `
+SELECT consumer, position, at, reason, data FROM dead_event WHERE $1::text = '' OR consumer = $1 ORDER BY at, consumer, position LIMIT $2`
+	deleteDeadEvent = `DELETE FROM dead_event WHERE position = $2 AND ($1::text = '' OR consumer = $1)`
 )
 
 // LeaseEvents takes or extends a lease.
@@ -54,7 +54,7 @@ func (s *Store) LeaseEvents(ctx context.Context, consumer, holder string, until 
 	return lease, nil
 }
 
-// SaveEvents saves the position of a consumer, and the events that it has given up.
+// SaveEvents saves the position of a consumer, and its new dead events.
 func (s *Store) SaveEvents(ctx context.Context, lease storage.EventLease, position int64, dead ...storage.DeadEvent) error {
 	rows := newColumns(3, 2, len(dead))
 	for i := range dead {
@@ -62,17 +62,22 @@ func (s *Store) SaveEvents(ctx context.Context, lease storage.EventLease, positi
 		rows.add([]string{lease.Consumer, d.Reason, sqlstore.EncodeEvent(&d.Event)}, d.Event.Position, d.At)
 	}
 	return s.change(ctx, "save the position of events", func(t *tx) error {
-		var n int64
+		var n, total int64
 		b := t.batch()
 		b.Queue(savePosition, position, lease.Consumer, lease.Holder).Exec(rowsAffected(&n))
 		if len(dead) > 0 {
 			b.Queue(insertDeadEvents, rows.args()...)
-			b.Queue(trimDeadEvents, lease.Consumer, storage.MaxDeadEvents)
+			b.Queue(countDeadEvents, lease.Consumer).Query(eachRow(func(row pgx.Rows) error { return row.Scan(&total) }))
 		}
-		if err := t.send(b); err != nil || n > 0 {
+		switch err := t.send(b); {
+		case err != nil:
 			return err
+		case n == 0:
+			return storage.ErrLeaseLost
+		case total > storage.MaxDeadEvents:
+			return storage.ErrDeadEventsFull
 		}
-		return storage.ErrLeaseLost
+		return nil
 	})
 }
 
@@ -85,9 +90,9 @@ func (s *Store) ReleaseEvents(ctx context.Context, lease storage.EventLease) err
 	})
 }
 
-// DeadEvents returns the events that consumers have given up.
-func (s *Store) DeadEvents(ctx context.Context, limit int) (dead []storage.DeadEvent, err error) {
-	err = s.read(ctx, "list events that were given up", selectDeadEvents, []any{limit}, func(row pgx.Rows) error {
+// DeadEvents returns the dead events of a consumer, or of all.
+func (s *Store) DeadEvents(ctx context.Context, consumer string, limit int) (dead []storage.DeadEvent, err error) {
+	err = s.read(ctx, "list dead events", selectDeadEvents, []any{consumer, limit}, func(row pgx.Rows) error {
 		var d storage.DeadEvent
 		var position int64
 		var data string
@@ -101,15 +106,12 @@ func (s *Store) DeadEvents(ctx context.Context, limit int) (dead []storage.DeadE
 	return dead, err
 }
 
-// DropDeadEvent forgets an event that a consumer has given up.
-func (s *Store) DropDeadEvent(ctx context.Context, consumer string, position int64) (dropped bool, err error) {
-	err = s.change(ctx, "drop an event that was given up", func(t *tx) error {
-		var n int64
+// DropDeadEvent removes a dead event of a consumer, or of all.
+func (s *Store) DropDeadEvent(ctx context.Context, consumer string, position int64) (n int64, err error) {
+	err = s.change(ctx, "drop a dead event", func(t *tx) error {
 		b := t.batch()
 		b.Queue(deleteDeadEvent, consumer, position).Exec(rowsAffected(&n))
-		err := t.send(b)
-		dropped = n > 0
-		return err
+		return t.send(b)
 	})
-	return dropped, err
+	return n, err
 }

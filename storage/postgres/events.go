@@ -166,10 +166,10 @@ func (s *Store) PruneEvents(ctx context.Context, age time.Duration) (total int64
 			events, rows = 0, 0
 			b := t.batch()
 			b.Queue(lockStream)
-			b.Queue(pruneDeadEvents, age.Microseconds())
 			b.Queue(deleteEvents, age.Microseconds(), pruneEventRows).Query(eachRow(func(row pgx.Rows) error {
 				return row.Scan(&events, &rows)
 			}))
+			b.Queue(pruneDeadEvents)
 			return t.send(b)
 		})
 		total += events

@@ -36,12 +36,12 @@ RETURNING position`
 	releaseConsumer = `UPDATE event_consumer SET holder = '', until = 0 WHERE name = ? AND holder = ?`
 
 	insertDeadEvent = `INSERT INTO dead_event (consumer, position, at, reason, data) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
-	trimDeadEvents  = `
-DELETE FROM dead_event WHERE consumer = ?1 AND position <= (
-    SELECT position FROM dead_event WHERE consumer = ?1 ORDER BY position DESC LIMIT 1 OFFSET ?2)`
-	pruneDeadEvents  = `DELETE FROM dead_event WHERE at < ?`
-	selectDeadEvents = `SELECT consumer, position, at, reason, data FROM dead_event ORDER BY at, consumer, position LIMIT ?`
-	deleteDeadEvent  = `DELETE FROM dead_event WHERE consumer = ? AND position = ?`
+	countDeadEvents = `SELECT count(*) FROM dead_event WHERE consumer = ?`
+	pruneDeadEvents = `DELETE FROM dead_event WHERE position <= ?`
+
+	selectDeadEvents = `
+SELECT consumer, position, at, reason, data FROM dead_event WHERE ?1 = '' OR consumer = ?1 ORDER BY at, consumer, position LIMIT ?2`
+	deleteDeadEvent = `DELETE FROM dead_event WHERE position = ?2 AND (?1 = '' OR consumer = ?1)`
 )
 
 // logEvents writes the events of the transaction to the log. As there is one writer,
@@ -115,11 +115,9 @@ func (s *Store) PruneEvents(ctx context.Context, age time.Duration) (n int64, er
 		if err != nil {
 			return err
 		}
-		pruned, before := int64(0), storage.Micros(now.Add(-age))
-		if _, err := t.exec(pruneDeadEvents, before); err != nil {
-			return err
-		}
-		if err := t.query(deleteEvents, []any{before, stream.Last + 1}, func(scan func(...any) error) error {
+		pruned := int64(0)
+		args := []any{storage.Micros(now.Add(-age)), stream.Last + 1}
+		if err := t.query(deleteEvents, args, func(scan func(...any) error) error {
 			var last, events int64
 			err := scan(&last, &events)
 			n, pruned = n+events, max(pruned, last)
@@ -127,7 +125,10 @@ func (s *Store) PruneEvents(ctx context.Context, age time.Duration) (n int64, er
 		}); err != nil || n == 0 {
 			return err
 		}
-		_, err = t.exec(setPruned, pruned)
+		if _, err := t.exec(setPruned, pruned); err != nil {
+			return err
+		}
+		_, err = t.exec(pruneDeadEvents, pruned)
 		return err
 	})
 	if err != nil {
@@ -159,7 +160,7 @@ func (s *Store) LeaseEvents(ctx context.Context, consumer, holder string, until 
 	return lease, nil
 }
 
-// SaveEvents saves the position of a consumer, and the events that it has given up.
+// SaveEvents saves the position of a consumer, and its new dead events.
 func (s *Store) SaveEvents(ctx context.Context, lease storage.EventLease, position int64, dead ...storage.DeadEvent) error {
 	return s.write(ctx, "save the position of events", func(t tx) error {
 		n, err := t.exec(savePosition, position, lease.Consumer, lease.Holder)
@@ -175,16 +176,20 @@ func (s *Store) SaveEvents(ctx context.Context, lease storage.EventLease, positi
 				return err
 			}
 		}
-		_, err = t.exec(trimDeadEvents, lease.Consumer, storage.MaxDeadEvents)
+		n = 0
+		err = t.query(countDeadEvents, []any{lease.Consumer}, func(scan func(...any) error) error { return scan(&n) })
+		if err == nil && n > storage.MaxDeadEvents {
+			err = storage.ErrDeadEventsFull
+		}
 		return err
 	})
 }
 
-// DeadEvents returns the events that consumers have given up.
-func (s *Store) DeadEvents(ctx context.Context, limit int) (dead []storage.DeadEvent, err error) {
-	err = s.read(ctx, "list events that were given up", func(t tx) error {
+// DeadEvents returns the dead events of a consumer, or of all.
+func (s *Store) DeadEvents(ctx context.Context, consumer string, limit int) (dead []storage.DeadEvent, err error) {
+	err = s.read(ctx, "list dead events", func(t tx) error {
 		dead = nil
-		return t.query(selectDeadEvents, []any{limit}, func(scan func(...any) error) error {
+		return t.query(selectDeadEvents, []any{consumer, limit}, func(scan func(...any) error) error {
 			var d storage.DeadEvent
 			var position int64
 			var data string
@@ -199,14 +204,13 @@ func (s *Store) DeadEvents(ctx context.Context, limit int) (dead []storage.DeadE
 	return dead, err
 }
 
-// DropDeadEvent forgets an event that a consumer has given up.
-func (s *Store) DropDeadEvent(ctx context.Context, consumer string, position int64) (dropped bool, err error) {
-	err = s.write(ctx, "drop an event that was given up", func(t tx) error {
-		n, err := t.exec(deleteDeadEvent, consumer, position)
-		dropped = n > 0
+// DropDeadEvent removes a dead event of a consumer, or of all.
+func (s *Store) DropDeadEvent(ctx context.Context, consumer string, position int64) (n int64, err error) {
+	err = s.write(ctx, "drop a dead event", func(t tx) (err error) {
+		n, err = t.exec(deleteDeadEvent, consumer, position)
 		return err
 	})
-	return dropped, err
+	return n, err
 }
 
 // ReleaseEvents gives up a lease.

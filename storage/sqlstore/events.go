@@ -281,7 +281,7 @@ func EncodeEvent(e *storage.Event) string {
 func DecodeEvent(position int64, data string) (storage.Event, error) {
 	p := NewEventsPage(storage.EventsQuery{After: position - 1})
 	if err := p.Row(position, []byte(data)); err != nil || len(p.page.Events) != 1 {
-		return storage.Event{}, cmp.Or(err, fmt.Errorf("the event %d is no event: %q", position, data))
+		return storage.Event{}, cmp.Or(err, fmt.Errorf("the dead event %d is malformed: %q", position, data))
 	}
 	return p.page.Events[0], nil
 }

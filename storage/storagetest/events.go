@@ -34,7 +34,7 @@ func RunEvents(t *testing.T, newDatabase func(t *testing.T) Database) {
 		{"OldEventsArePruned", oldEventsArePruned},
 		{"EventsSurviveReopen", eventsSurviveReopen},
 		{"OneHolderLeasesAConsumer", oneHolderLeasesAConsumer},
-		{"EventsThatWereGivenUpAreKept", eventsThatWereGivenUpAreKept},
+		{"DeadEventsAreKept", deadEventsAreKept},
 		{"ModelFoldsToItsEvents", func(w *world) { model(w); w.folds() }},
 		{"CommentsModelFoldsToItsEvents", func(w *world) { commentsModel(w); w.folds() }},
 		{"ConcurrentWritersFoldToTheirEvents", concurrentWritersFoldToTheirEvents},
@@ -370,57 +370,60 @@ func oneHolderLeasesAConsumer(w *world) {
 	}
 }
 
-func eventsThatWereGivenUpAreKept(w *world) {
+func deadEventsAreKept(w *world) {
 	ctx, log := w.Context(), w.log()
 	w.persist(like(user("alice"), video("1"), 1), like(user("bob"), video("1"), 2), react(user("bob"), video("2"), storage.Dislike, 3))
 	all := w.events(log, storage.EventsQuery{})
-	given := func(consumer string, i int, at int64) storage.DeadEvent {
+	of := func(consumer string, i int, at int64) storage.DeadEvent {
 		return storage.DeadEvent{Consumer: consumer, Event: all[i], Reason: `refused: "é"`, At: at}
 	}
 	one, err := log.LeaseEvents(ctx, "one", "holder", time.Hour)
 	w.must(err)
 	two, err := log.LeaseEvents(ctx, "two", "holder", time.Hour)
 	w.must(err)
-	now := storage.Micros(time.Now())
-	w.must(log.SaveEvents(ctx, one, 3, given("one", 2, now), given("one", 0, now)))
-	w.must(log.SaveEvents(ctx, two, 1, given("two", 0, now-1)))
+	w.must(log.SaveEvents(ctx, one, 3, of("one", 2, 7), of("one", 0, 7)))
+	w.must(log.SaveEvents(ctx, two, 1, of("two", 0, 6)))
 	lost := one
 	lost.Holder = "another"
-	w.wantError("saving without the lease", log.SaveEvents(ctx, lost, 3, given("one", 1, now)), storage.ErrLeaseLost)
-	dead := func(limit int) []storage.DeadEvent {
+	w.wantError("saving without the lease", log.SaveEvents(ctx, lost, 3, of("one", 1, 7)), storage.ErrLeaseLost)
+	dead := func(consumer string, limit int) []storage.DeadEvent {
 		w.Helper()
-		dead, err := log.DeadEvents(ctx, limit)
+		dead, err := log.DeadEvents(ctx, consumer, limit)
 		w.must(err)
 		return dead
 	}
-	w.equal("the events that were given up", dead(10), []storage.DeadEvent{given("two", 0, now-1), given("one", 0, now), given("one", 2, now)})
-	w.equal("the oldest", dead(1), []storage.DeadEvent{given("two", 0, now-1)})
+	w.equal("the dead events", dead("", 10), []storage.DeadEvent{of("two", 0, 6), of("one", 0, 7), of("one", 2, 7)})
+	w.equal("the oldest", dead("", 1), []storage.DeadEvent{of("two", 0, 6)})
+	w.equal("those of one", dead("one", 10), []storage.DeadEvent{of("one", 0, 7), of("one", 2, 7)})
 	for _, c := range []struct {
-		consumer string
-		position int64
-		want     bool
-	}{{"one", 1, true}, {"one", 1, false}, {"one", 2, false}, {"other", 3, false}} {
+		consumer       string
+		position, want int64
+	}{{"one", 3, 1}, {"one", 3, 0}, {"one", 2, 0}, {"other", 1, 0}, {"", 1, 2}} {
 		got, err := log.DropDeadEvent(ctx, c.consumer, c.position)
 		w.must(err)
 		w.equal(fmt.Sprintf("dropped %+v", c), got, c.want)
 	}
-	w.equal("those that are left", dead(10), []storage.DeadEvent{given("two", 0, now-1), given("one", 2, now)})
+	w.equal("those that are left", len(dead("", 10)), 0)
 
-	many := make([]storage.DeadEvent, storage.MaxDeadEvents+5)
+	many := make([]storage.DeadEvent, storage.MaxDeadEvents)
 	for i := range many {
-		many[i] = given("one", 0, now)
-		many[i].Event.Position = int64(100 + i)
+		many[i] = of("one", 0, 7)
+		many[i].Event.Position = int64(1 + i)
 	}
 	w.must(log.SaveEvents(ctx, one, 3, many...))
-	kept := dead(2 * storage.MaxDeadEvents)
-	w.equal("events kept of both consumers", len(kept), storage.MaxDeadEvents+1)
-	w.equal("the oldest of the one", kept[1].Event.Position, int64(105))
+	more := of("one", 0, 7)
+	more.Event.Position = 1_000_000
+	w.wantError("one more", log.SaveEvents(ctx, one, 4, more), storage.ErrDeadEventsFull)
+	again, err := log.LeaseEvents(ctx, "one", "holder", time.Hour)
+	w.must(err)
+	w.equal("the position", again.Position, int64(3))
+	w.must(log.SaveEvents(ctx, two, 3, of("two", 1, 7)))
 	_, err = log.PruneEvents(ctx, time.Hour)
 	w.must(err)
-	w.equal("events kept of an hour", len(dead(2*storage.MaxDeadEvents)), storage.MaxDeadEvents+1)
+	w.equal("dead events of events that are kept", len(dead("", 2*storage.MaxDeadEvents)), storage.MaxDeadEvents+1)
 	_, err = log.PruneEvents(ctx, -time.Hour)
 	w.must(err)
-	w.equal("events kept", len(dead(10)), 0)
+	w.equal("dead events of pruned events", len(dead("", 2*storage.MaxDeadEvents)), storage.MaxDeadEvents-3)
 }
 
 // concurrentWritersFoldToTheirEvents reads the log while concurrent writers change states,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/rabbitmq/amqp091-go"
@@ -48,6 +49,7 @@ func (q *Queue) PublishEvents(ctx context.Context, messages []events.Message) er
 type eventPublisher struct {
 	mu      sync.Mutex
 	channel *amqp091.Channel // nil until the exchange is declared, and after a failure
+	closed  chan *amqp091.Error
 }
 
 // publish publishes messages one after another, and then waits for their confirms. The
@@ -58,13 +60,23 @@ func (e *eventPublisher) publish(p *confirmPublisher, messages []events.Message)
 	if err := e.open(p); err != nil {
 		return err
 	}
-	err := e.confirmed(p, messages)
-	if err != nil {
-		_ = p.brokerConn.withTimeout(e.channel.Close) // it may be closed already
-		e.channel = nil
-		return fmt.Errorf("%s: %w: exchange %s: %w", p.opts.broker(), storage.ErrUnavailable, p.opts.exchange(), err)
+	for part := range slices.Chunk(messages, p.opts.Window) {
+		if err := e.confirmed(p, part); err != nil {
+			_ = p.brokerConn.withTimeout(e.channel.Close) // it may be closed already
+			e.channel = nil
+			return unavailable(p.opts, fmt.Errorf("publish to exchange %s: %w", p.opts.exchange(), err))
+		}
 	}
 	return nil
+}
+
+// unavailable marks an error as storage.ErrUnavailable, unless the broker has refused the
+// request.
+func unavailable(o Options, err error) error {
+	if refused, is := errors.AsType[*amqp091.Error](err); is && refused.Server && refused.Code != amqp091.NotFound {
+		return fmt.Errorf("%s: %w", o.broker(), o.explain(o.exchange(), err))
+	}
+	return fmt.Errorf("%s: %w: %w", o.broker(), storage.ErrUnavailable, err)
 }
 
 // open opens the channel and declares the exchange.
@@ -84,12 +96,12 @@ func (e *eventPublisher) open(p *confirmPublisher) error {
 		return channel.Confirm(false)
 	})
 	if refused, is := errors.AsType[*amqp091.Error](err); is && refused.Code == amqp091.PreconditionFailed {
-		return fmt.Errorf("exchange %s exists and is no durable topic exchange: delete it, or use another prefix: %w", name, err)
+		return fmt.Errorf("exchange %s exists and is not a durable topic exchange: delete it, or use another prefix: %w", name, err)
 	}
 	if err != nil {
-		return fmt.Errorf("declare exchange %s: %w", name, p.opts.explain(name, err))
+		return unavailable(p.opts, fmt.Errorf("declare exchange %s: %w", name, err))
 	}
-	e.channel = channel
+	e.channel, e.closed = channel, channel.NotifyClose(make(chan *amqp091.Error, 1))
 	return nil
 }
 
@@ -107,7 +119,12 @@ func (e *eventPublisher) confirmed(p *confirmPublisher, messages []events.Messag
 	}
 	for _, confirm := range confirms {
 		if p.await(confirm.Done()); !confirm.Acked() {
-			return errors.New("an event was not confirmed")
+			select {
+			case err := <-e.closed:
+				return closeReason(err)
+			default:
+				return errors.New("an event was not confirmed")
+			}
 		}
 	}
 	return nil

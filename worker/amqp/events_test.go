@@ -87,7 +87,7 @@ func TestAnotherExchangeIsRefused(t *testing.T) {
 	q, ch := open(t, opts), channel(t, opts)
 	must(t, ch.ExchangeDeclare(opts.exchange(), amqp091.ExchangeFanout, true, false, false, false, nil))
 	err := q.PublishEvents(t.Context(), eventMessages("a.b.c"))
-	if want := opts.exchange() + " exists and is no durable topic exchange"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := opts.exchange() + " exists and is not a durable topic exchange"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got the error %v, want %q", err, want)
 	}
 	publish(t, q, 0, "not-affected")

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -20,8 +21,10 @@ const (
 	// leaseTime is how long another process waits for one that has stopped without giving
 	// up its lease. The lease is extended after a third of it.
 	leaseTime = 15 * time.Second
-	// pollEvery is how often the log is read once all of it is handled.
+	// pollEvery is how often the log is read once all of it is handled, and how soon a page
+	// is handled again after an error. After more errors, that time doubles up to maxPause.
 	pollEvery = time.Second
+	maxPause  = 15 * time.Second
 	// releaseTimeout bounds the last call, which gives up the lease.
 	releaseTimeout = 2 * time.Second
 )
@@ -34,11 +37,11 @@ type Handler interface {
 	Handle(ctx context.Context, lease storage.EventLease, page storage.EventPage) error
 }
 
-// Tender is a Handler with work of its own to do under the lease.
-type Tender interface {
-	// Tend is called about once a second, between two pages, and again soon if it reports
-	// that there is more to do.
-	Tend(ctx context.Context, lease storage.EventLease) (more bool, err error)
+// Maintainer is a Handler with periodic work of its own to do under the lease.
+type Maintainer interface {
+	// Maintain is called about once a second, between two pages, and again soon if it
+	// reports that there is more to do.
+	Maintain(ctx context.Context, lease storage.EventLease) (more bool, err error)
 }
 
 // ConsumerOptions configure a Consumer. Name, Log and Handler are required.
@@ -46,7 +49,7 @@ type ConsumerOptions struct {
 	// Name is the name of the consumer in the log; also the label of its metrics.
 	Name    string
 	Log     storage.EventLog
-	Handler Handler // may also be a Tender
+	Handler Handler // may also be a Maintainer
 	// PageSize is the maximum number of events of a page; storage.MaxEvents if 0.
 	PageSize int
 	// Now is the clock; time.Now if nil.
@@ -68,9 +71,9 @@ type Consumer struct {
 	handled prometheus.Counter
 	skipped prometheus.Counter
 
-	lease    storage.EventLease
-	extended time.Time // when the lease was taken or extended
-	tended   time.Time
+	lease      storage.EventLease
+	extended   time.Time // when the lease was taken or extended
+	maintained time.Time
 }
 
 // NewConsumer returns a Consumer.
@@ -110,22 +113,27 @@ func (c *Consumer) lag() float64 {
 // Run handles events until the context ends, whenever no other process does.
 func (c *Consumer) Run(ctx context.Context) {
 	defer c.Release(context.WithoutCancel(ctx))
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval, wait.Multiplier = pollEvery, maxPause, 2
 	for ctx.Err() == nil {
 		more, err := c.Step(ctx)
+		pause := pollEvery
 		switch {
 		case err == nil:
 			c.failed.Worked()
+			wait.Reset()
 		case errors.Is(err, storage.ErrLeaseLost):
 			c.lease = storage.EventLease{} // another process reads
 			c.pending.Store(0)
 		case ctx.Err() == nil:
 			c.failed.Failed("error", err)
+			pause = wait.NextBackOff()
 		}
 		if more && err == nil {
 			continue
 		}
 		select {
-		case <-time.After(pollEvery):
+		case <-time.After(pause):
 		case <-ctx.Done():
 		}
 	}
@@ -152,7 +160,7 @@ func (c *Consumer) Step(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	left, err := c.tend(ctx)
+	left, err := c.maintain(ctx)
 	return more || left, err
 }
 
@@ -178,7 +186,7 @@ func (c *Consumer) handle(ctx context.Context, page storage.EventPage) error {
 	extended := make(chan struct{})
 	go func() {
 		defer close(extended)
-		c.extend(handling, cancel)
+		c.extend(handling, page.Next, cancel)
 	}()
 	err := c.opts.Handler.Handle(handling, c.lease, page)
 	lost := context.Cause(handling)
@@ -194,9 +202,10 @@ func (c *Consumer) handle(ctx context.Context, page storage.EventPage) error {
 	return err
 }
 
-// extend extends the lease until the context ends, and ends it with
-// storage.ErrLeaseLost if another process has the lease.
-func (c *Consumer) extend(ctx context.Context, lost context.CancelCauseFunc) {
+// extend extends the lease until the context ends, and ends it with storage.ErrLeaseLost if
+// another process has the lease, or had it and saved a position. The parameter next is the
+// position that the handler saves.
+func (c *Consumer) extend(ctx context.Context, next int64, lost context.CancelCauseFunc) {
 	tick := time.NewTicker(leaseTime / 3)
 	defer tick.Stop()
 	for {
@@ -206,7 +215,11 @@ func (c *Consumer) extend(ctx context.Context, lost context.CancelCauseFunc) {
 			return
 		}
 		at := time.Now()
-		switch _, err := c.opts.Log.LeaseEvents(ctx, c.opts.Name, c.holder, leaseTime); {
+		lease, err := c.opts.Log.LeaseEvents(ctx, c.opts.Name, c.holder, leaseTime)
+		if err == nil && lease.Position != c.lease.Position && lease.Position != next {
+			err = storage.ErrLeaseLost
+		}
+		switch {
 		case err == nil:
 			c.extended = at // read after the end of this goroutine
 		case errors.Is(err, storage.ErrLeaseLost):
@@ -216,16 +229,16 @@ func (c *Consumer) extend(ctx context.Context, lost context.CancelCauseFunc) {
 	}
 }
 
-// tend calls the handler's own work once a second.
-func (c *Consumer) tend(ctx context.Context) (more bool, err error) {
-	tender, is := c.opts.Handler.(Tender)
+// maintain calls Maintain once a second.
+func (c *Consumer) maintain(ctx context.Context) (more bool, err error) {
+	handler, is := c.opts.Handler.(Maintainer)
 	now := c.opts.Now()
-	if !is || now.Sub(c.tended) < pollEvery {
+	if !is || now.Sub(c.maintained) < pollEvery {
 		return false, nil
 	}
-	more, err = tender.Tend(ctx, c.lease)
+	more, err = handler.Maintain(ctx, c.lease)
 	if err == nil && !more {
-		c.tended = now
+		c.maintained = now
 	}
 	return more, err
 }
@@ -255,4 +268,5 @@ func (c *Consumer) Release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
 	defer cancel()
 	_ = c.opts.Log.ReleaseEvents(ctx, c.lease) // otherwise it expires
+	c.lease = storage.EventLease{}
 }

@@ -7,13 +7,13 @@
 //
 //   - Every event is handled at least once, whichever process stops:
 //     TestAnotherConsumerContinues, TestLeaseIsHeldWhileEventsAreHandled,
-//     TestHandlerEndsWhenTheLeaseIsLost. A gap is logged and counted:
+//     TestHandlerEndsWhenTheLeaseIsLost, TestPositionNeverGoesBack. A gap is logged and counted:
 //     TestPrunedEventsAreSkipped.
 //   - A broker and a webhook get the events of a subject in their order, even if some have
 //     to be sent again: TestWebhookKeepsTheOrderOfASubject.
-//   - A webhook that does not answer loses nothing, and one that refuses an event delays
-//     the others for a bounded time: TestWebhookOutageLosesNothing,
-//     TestRefusedEventsAreGivenUp.
+//   - A webhook that does not answer, or answers that it cannot, loses nothing. An event
+//     that it refuses is kept as a dead event: TestWebhookOutageLosesNothing,
+//     TestRefusedEventsAreDeadLettered.
 //   - The signature is that of Standard Webhooks: TestWebhookIsSigned.
 //
 // This package imports storage and outage.

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -36,6 +37,8 @@ const (
 	webhookRequests = 16
 	// webhookTimeout bounds a request. Standard Webhooks recommends 15 to 30 s.
 	webhookTimeout = 15 * time.Second
+	// maxRefusals is how often a webhook may refuse an event before it is dead-lettered.
+	maxRefusals = 3
 	// maxRetryAfter bounds the wait that a webhook asks for.
 	maxRetryAfter = 10 * time.Minute
 	// maxAnswerBytes is how much of an answer is read, so that the connection can be used
@@ -49,10 +52,6 @@ type WebhookOptions struct {
 	URL string
 	// Secrets sign every request. More than one is used while a secret is replaced.
 	Secrets []Secret
-	// Patience is how long an event is posted again and again while the webhook answers
-	// with an error; then it is given up. A webhook that does not answer, or that answers
-	// 408, 425, 429, 502, 503 or 504, is waited for without a limit.
-	Patience time.Duration
 	// MinBackoff and MaxBackoff bound the wait between two attempts, which doubles each
 	// time, with a jitter of 50 %; 200 ms and 1 min if 0.
 	MinBackoff, MaxBackoff time.Duration
@@ -71,6 +70,7 @@ type Webhook struct {
 	outage *outage.Log
 	failed prometheus.Counter
 	dead   prometheus.Counter
+	logger *slog.Logger
 }
 
 // NewWebhook returns a Webhook. Errors: storage.ErrInvalid for the URL.
@@ -93,19 +93,22 @@ func NewWebhook(opts WebhookOptions) (*Webhook, error) {
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-	w.outage = outage.New(cmp.Or(opts.Logger, slog.Default()).With("consumer", w.Name()),
-		"a webhook does not accept events; retrying", "the webhook accepts events again")
+	w.logger = cmp.Or(opts.Logger, slog.Default()).With("consumer", w.Name())
+	w.outage = outage.New(w.logger, "a webhook does not accept events; retrying", "the webhook accepts events again")
 	factory, label := promauto.With(opts.Registry), prometheus.Labels{"consumer": w.Name()}
 	w.failed = factory.NewCounter(prometheus.CounterOpts{
 		Name: "ovation_webhook_failures_total", ConstLabels: label,
-		Help: "Requests to a webhook that failed and are repeated, or whose event was given up.",
+		Help: "Requests to a webhook that failed.",
 	})
 	w.dead = factory.NewCounter(prometheus.CounterOpts{
 		Name: "ovation_webhook_dead_events_total", ConstLabels: label,
-		Help: "Events that were given up, because the webhook kept answering with an error.",
+		Help: "Events that were dead-lettered, because the webhook refused them.",
 	})
 	return w, nil
 }
+
+// ErrNoAnswer means that a webhook has not answered a request.
+var ErrNoAnswer = errors.New("the webhook does not answer")
 
 // ValidateWebhookURL returns an error unless events can be posted to the URL: it must be
 // https, or http to a loopback address. The error does not contain the URL, which may hold
@@ -114,7 +117,7 @@ func ValidateWebhookURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return errors.New("it is no URL: write for example https://example.com/hooks")
+		return errors.New("it is not a URL: write for example https://example.com/hooks")
 	case u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http":
 		return errors.New("it must be https://HOST/PATH")
 	case u.Fragment != "":
@@ -142,8 +145,10 @@ func (w *Webhook) Name() string {
 	return "webhook:" + host[:min(len(host), longest)] + ":" + hex.EncodeToString(hash[:4])
 }
 
+var _ Handler = (*Webhook)(nil)
+
 // Handle posts the events of a page, those of different subjects concurrently, and saves
-// the position and the events that it has given up.
+// the position and the dead events.
 func (w *Webhook) Handle(ctx context.Context, lease storage.EventLease, page storage.EventPage) error {
 	lanes := map[storage.Subject][]*storage.Event{}
 	for i := range page.Events {
@@ -173,20 +178,26 @@ func (w *Webhook) Handle(ctx context.Context, lease storage.EventLease, page sto
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if err := w.opts.Log.SaveEvents(ctx, lease, page.Next, dead...); err != nil {
+	err := w.opts.Log.SaveEvents(ctx, lease, page.Next, dead...)
+	if errors.Is(err, storage.ErrDeadEventsFull) {
+		return fmt.Errorf("%w: %s refuses too many events; replay or drop them with ovation webhooks", err, lease.Consumer)
+	}
+	if err != nil {
 		return err
 	}
-	w.dead.Add(float64(len(dead)))
+	if w.dead.Add(float64(len(dead))); len(dead) > 0 {
+		w.logger.Warn("a webhook has refused events; see ovation webhooks list",
+			"events", len(dead), "first", Cursor{page.Stream, dead[0].Event.Position}, "reason", dead[0].Reason)
+	}
 	return nil
 }
 
-// deliver posts an event until the webhook accepts it. It returns the reason if it gives
-// the event up, and an error if ctx ends.
+// deliver posts an event until the webhook accepts it. It returns the reason if the webhook
+// has refused it maxRefusals times, and an error if ctx ends.
 func (w *Webhook) deliver(ctx context.Context, stream string, e *storage.Event) (reason, err error) {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval, wait.Multiplier = w.opts.MinBackoff, w.opts.MaxBackoff, 2
-	var refused time.Time // since when the webhook has answered with errors
-	for {
+	for refusals := 0; ; {
 		err := w.Post(ctx, stream, e)
 		if err == nil {
 			w.outage.Worked()
@@ -196,19 +207,17 @@ func (w *Webhook) deliver(ctx context.Context, stream string, e *storage.Event) 
 			return nil, ctx.Err()
 		}
 		w.failed.Inc()
-		w.outage.Failed("error", err, "event", Cursor{stream, e.Position})
-		answer, is := errors.AsType[*answerError](err)
-		switch {
-		case !is || answer.busy():
-			refused = time.Time{}
-		case refused.IsZero():
-			refused = time.Now()
-		case time.Since(refused) >= w.opts.Patience:
-			return err, nil
-		}
 		pause := wait.NextBackOff()
+		answer, is := errors.AsType[*answerError](err)
 		if is {
 			pause = max(pause, answer.after)
+		}
+		if is && answer.refuses() {
+			if refusals++; refusals == maxRefusals {
+				return err, nil
+			}
+		} else {
+			w.outage.Failed("error", err, "event", Cursor{stream, e.Position})
 		}
 		select {
 		case <-time.After(pause):
@@ -233,14 +242,15 @@ func (e *answerError) Error() string {
 	return strings.TrimSpace(text)
 }
 
-// busy reports whether the answer says nothing about the event.
-func (e *answerError) busy() bool {
+// refuses reports whether the answer says that the event is wrong. Otherwise the webhook is
+// in trouble, overloaded, or not there, or does not know the secret.
+func (e *answerError) refuses() bool {
 	switch e.status {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests,
-		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusProxyAuthRequired,
+		http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return false
 	}
-	return false
+	return e.status >= 400 && e.status < 500
 }
 
 // Post posts an event once. It returns nil if the webhook has answered 2xx. The error does
@@ -250,7 +260,7 @@ func (w *Webhook) Post(ctx context.Context, stream string, e *storage.Event) err
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.opts.URL, strings.NewReader(string(body)))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.opts.URL, bytes.NewReader(body))
 	if err != nil {
 		return errors.New("the URL of the webhook cannot be used")
 	}
@@ -261,8 +271,8 @@ func (w *Webhook) Post(ctx context.Context, stream string, e *storage.Event) err
 	request.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
 	signatures := make([]string, len(w.opts.Secrets))
 	for i, secret := range w.opts.Secrets {
-		if signatures[i], err = secret.sign(id, now, body); err != nil {
-			return err
+		if signatures[i], err = secret.signer.Sign(id, now, body); err != nil {
+			return errors.New("the secret of the webhook cannot be used")
 		}
 	}
 	request.Header.Set(standardwebhooks.HeaderWebhookSignature, strings.Join(signatures, " "))
@@ -271,7 +281,7 @@ func (w *Webhook) Post(ctx context.Context, stream string, e *storage.Event) err
 		if inURL, is := errors.AsType[*url.Error](err); is {
 			err = inURL.Err // the rest repeats the URL
 		}
-		return fmt.Errorf("the webhook does not answer: %w", err)
+		return fmt.Errorf("%w: %w", ErrNoAnswer, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	_, _ = io.CopyN(io.Discard, response.Body, maxAnswerBytes)

@@ -1,7 +1,7 @@
 -- +goose Up
 
--- Events that a consumer has given up, each as a row of event_log with one event; at is
--- when it was given up.
+-- Events that a consumer could not handle, each as a row of event_log with one event; at is
+-- when it was set aside.
 CREATE TABLE dead_event (
     consumer text COLLATE "C" NOT NULL,
     position bigint NOT NULL,
