@@ -64,15 +64,15 @@ func (e *eventPublisher) publish(p *confirmPublisher, messages []events.Message)
 		if err := e.confirmed(p, part); err != nil {
 			_ = p.brokerConn.withTimeout(e.channel.Close) // it may be closed already
 			e.channel = nil
-			return unavailable(p.opts, fmt.Errorf("publish to exchange %s: %w", p.opts.exchange(), err))
+			return eventError(p.opts, fmt.Errorf("publish to exchange %s: %w", p.opts.exchange(), err))
 		}
 	}
 	return nil
 }
 
-// unavailable marks an error as storage.ErrUnavailable, unless the broker has refused the
+// eventError marks an error as storage.ErrUnavailable, unless the broker has refused the
 // request.
-func unavailable(o Options, err error) error {
+func eventError(o Options, err error) error {
 	if refused, is := errors.AsType[*amqp091.Error](err); is && refused.Server && refused.Code != amqp091.NotFound {
 		return fmt.Errorf("%s: %w", o.broker(), o.explain(o.exchange(), err))
 	}
@@ -99,7 +99,7 @@ func (e *eventPublisher) open(p *confirmPublisher) error {
 		return fmt.Errorf("exchange %s exists and is not a durable topic exchange: delete it, or use another prefix: %w", name, err)
 	}
 	if err != nil {
-		return unavailable(p.opts, fmt.Errorf("declare exchange %s: %w", name, err))
+		return eventError(p.opts, fmt.Errorf("declare exchange %s: %w", name, err))
 	}
 	e.channel, e.closed = channel, channel.NotifyClose(make(chan *amqp091.Error, 1))
 	return nil

@@ -117,13 +117,13 @@ func ValidateWebhookURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return errors.New("it is not a URL: write for example https://example.com/hooks")
+		return errors.New("is not a URL: write for example https://example.com/hooks")
 	case u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http":
-		return errors.New("it must be https://HOST/PATH")
+		return errors.New("must be https://HOST/PATH")
 	case u.Fragment != "":
-		return errors.New("it must not have a fragment (#), which is not sent")
+		return errors.New("must not have a fragment (#), which is not sent")
 	case u.Scheme == "http" && !loopback(u.Hostname()):
-		return errors.New("it must be https, because anybody on the way could read and change the events; http is for this machine alone")
+		return errors.New("must be https, because anybody on the way could read and change the events; http is for this machine alone")
 	}
 	return nil
 }

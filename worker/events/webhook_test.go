@@ -303,7 +303,7 @@ func TestWebhookURLs(t *testing.T) {
 		"example.com":                   "must be https://HOST/PATH",
 		"ftp://example.com":             "must be https://HOST/PATH",
 		"https://example.com/#part":     "fragment",
-		"https://example.com:port":      "no URL",
+		"https://example.com:port":      "is not a URL",
 		"":                              "must be https://HOST/PATH",
 	} {
 		_, err := events.NewWebhook(events.WebhookOptions{URL: url})
