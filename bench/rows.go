@@ -46,7 +46,7 @@ var rows = slices.Concat(
 		{row{key: "comments", title: "page of 20 comments, 32 connections", target: "none, beside pages of 20 subjects"}, measureCommentPages},
 		{row{key: "hot", title: "page with a subject that 1,000 users a second like", target: "≥ 80 % of pages without it"}, measureHot},
 		{row{key: "worker", title: "worker into Postgres", target: "≥ 50,000 actions/s"}, measureWorker},
-		{row{key: "platform-page", title: "page of 20 as a trusted document, with federation and a configuration, 32 connections", target: "≥ 95 % of the page without"}, measurePlatformPages},
+		{row{key: "platform-page", title: "page of 20 as a trusted document, with federation and a configuration, 32 connections", target: "none, beside the page without"}, measurePlatformPages},
 		{row{key: "platform-like", title: "like with all of these and events, 32 connections", target: "≥ 85 % of the like without"}, measurePlatformLikes},
 		{row{key: "events", title: "worker into Postgres, with a log of events", target: "≥ 85 % of the rate without"}, measureEvents},
 		{row{key: "open", title: "like, open loop at 2,800/s", target: "p99 ≤ 1.5 times that of the floor, no error, seen by others < 100 ms p99, queue empty at the end"}, measureOpen},
