@@ -42,7 +42,7 @@ func (f keptEventsFlags) checkEvents() error {
 	if len(f.Webhooks) > 0 && !f.Events {
 		return usage("--webhook or OVATION_WEBHOOK posts events, which are logged only with --events or OVATION_EVENTS=true")
 	}
-	return f.webhookFlags.check()
+	return f.checkWebhooks()
 }
 
 // eventOptions returns the options of a store.

@@ -22,7 +22,7 @@ type relays struct {
 
 // openRelays returns the webhooks as relays.
 func (f keptEventsFlags) openRelays(log storage.EventLog, logger *slog.Logger, registry prometheus.Registerer) (*relays, error) {
-	webhooks, err := f.webhookFlags.open(log, logger, registry)
+	webhooks, err := f.openWebhooks(log, logger, registry)
 	return &relays{log: log, webhooks: webhooks, logger: logger, registry: registry}, err
 }
 

@@ -44,8 +44,8 @@ func (s *webhookSecret) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// check returns a usage error unless the webhooks can be used.
-func (f webhookFlags) check() error {
+// checkWebhooks returns a usage error unless the webhooks can be used.
+func (f webhookFlags) checkWebhooks() error {
 	if len(f.Webhooks) > 0 && len(f.WebhookSecrets) == 0 {
 		return usage(`--webhook or OVATION_WEBHOOK needs a secret to sign the requests: set OVATION_WEBHOOK_SECRET (echo "whsec_$(openssl rand -base64 32)" makes one)`)
 	}
@@ -59,9 +59,9 @@ func (f webhookFlags) check() error {
 	return nil
 }
 
-// open returns the webhooks.
-func (f webhookFlags) open(log storage.EventLog, logger *slog.Logger, registry prometheus.Registerer) ([]*events.Webhook, error) {
-	if err := f.check(); err != nil {
+// openWebhooks returns the webhooks.
+func (f webhookFlags) openWebhooks(log storage.EventLog, logger *slog.Logger, registry prometheus.Registerer) ([]*events.Webhook, error) {
+	if err := f.checkWebhooks(); err != nil {
 		return nil, err
 	}
 	secrets := make([]events.Secret, len(f.WebhookSecrets))
@@ -184,7 +184,7 @@ func (c *webhooksReplayCommand) Run(p *program) error {
 		return usage("ovation webhooks replay needs the webhooks: set OVATION_WEBHOOK and OVATION_WEBHOOK_SECRET as for the workers")
 	}
 	return c.withLog(p, func(log storage.EventLog, stream storage.EventStream) error {
-		webhooks, err := c.open(log, discardLog, nil)
+		webhooks, err := c.openWebhooks(log, discardLog, nil)
 		if err != nil {
 			return err
 		}

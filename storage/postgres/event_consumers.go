@@ -21,7 +21,8 @@ RETURNING position`
 
 	insertDeadEvents = `
 INSERT INTO dead_event (consumer, reason, data, position, at)
-SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[]) ON CONFLICT DO NOTHING`
+SELECT k.consumer, k.reason, k.data, k.position, k.at
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[]) AS k (consumer, reason, data, position, at) ON CONFLICT DO NOTHING`
 	countDeadEvents = `SELECT count(*) FROM dead_event WHERE consumer = $1`
 	pruneDeadEvents = `DELETE FROM dead_event d USING event_stream s WHERE d.position <= s.pruned`
 

@@ -11,13 +11,20 @@ import (
 
 // PrintedEvent is an event as consumers outside of Ovation get it.
 type PrintedEvent struct {
-	ID, Type, Subject string
-	Data              struct {
-		Tenant, Biz, BizID  string
-		User, Before, After any
-		Times               int64
-		CommentID, FolderID string
-	}
+	ID      string `json:"id"`
+	Type    string `json:"type"`
+	Subject string `json:"subject"`
+	Data    struct {
+		Tenant    string `json:"tenant"`
+		Biz       string `json:"biz"`
+		BizID     string `json:"bizId"`
+		User      any    `json:"user"`
+		Before    any    `json:"before"`
+		After     any    `json:"after"`
+		Times     int64  `json:"times"`
+		CommentID string `json:"commentId"`
+		FolderID  string `json:"folderId"`
+	} `json:"data"`
 }
 
 // ParseEvent parses a CloudEvent.

@@ -59,7 +59,7 @@ func (r *receiver) serve(w http.ResponseWriter, request *http.Request) {
 		status = r.answer(w, request, string(body))
 	}
 	if status < 300 {
-		r.accepted = append(r.accepted, request.Header.Get("webhook-id"))
+		r.accepted = append(r.accepted, request.Header.Get("Webhook-Id"))
 		_, subject, _ := strings.Cut(string(body), `"subject":"`)
 		subject, _, _ = strings.Cut(subject, `"`)
 		r.subjects = append(r.subjects, subject)
@@ -212,7 +212,7 @@ func TestRefusedEventsAreDeadLettered(t *testing.T) {
 	})
 	w := webhook(t, events.WebhookOptions{URL: r.URL, Log: d})
 	consume(t, d, w)
-	if got, want := r.ids(), append(first, last...); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got, want := r.ids(), slices.Concat(first, last); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got the events %v, want %v", got, want)
 	}
 	dead, err := d.DeadEvents(t.Context(), "", 10)
@@ -240,9 +240,13 @@ func TestAnswersOfWebhooks(t *testing.T) {
 		"refuses":        {func(http.ResponseWriter) int { return 410 }, "the webhook answered 410 Gone"},
 		"redirects":      {func(w http.ResponseWriter) int { w.Header().Set("Location", "/other"); return 307 }, "the webhook answered 307 Temporary Redirect; redirects are not followed"},
 		"unknown status": {func(http.ResponseWriter) int { return 599 }, "the webhook answered 599"},
-		"long answer":    {func(w http.ResponseWriter) int { w.WriteHeader(400); _, _ = w.Write(make([]byte, 1<<20)); return 0 }, "the webhook answered 400 Bad Request"},
-		"hangs up":       {func(http.ResponseWriter) int { panic(http.ErrAbortHandler) }, "the webhook does not answer: EOF"},
-		"no HTTP":        {func(w http.ResponseWriter) int { hijack(t, w); return 0 }, "the webhook does not answer: net/http: HTTP/1.x transport connection broken"},
+		"long answer": {func(w http.ResponseWriter) int {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write(make([]byte, 1<<20))
+			return 0
+		}, "the webhook answered 400 Bad Request"},
+		"hangs up": {func(http.ResponseWriter) int { panic(http.ErrAbortHandler) }, "the webhook does not answer: EOF"},
+		"no HTTP":  {func(w http.ResponseWriter) int { hijack(t, w); return 0 }, "the webhook does not answer: net/http: HTTP/1.x transport connection broken"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -262,6 +266,7 @@ func TestAnswersOfWebhooks(t *testing.T) {
 }
 
 func hijack(t *testing.T, w http.ResponseWriter) {
+	t.Helper()
 	connection, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		t.Error(err)
