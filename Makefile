@@ -265,8 +265,9 @@ fmt: $(GOLANGCI_LINT) ## Format the code
 	$(GOLANGCI_LINT) fmt ./...
 
 .PHONY: generate
-generate: web/node_modules/.installed ## Regenerate graph/ and the pages' types from schema.graphqls
+generate: web/node_modules/.installed ## Regenerate graph/, the pages' types and docs/flags.md
 	go run ./generate
+	go run ./cmd/ovation flags >docs/flags.md
 	@if [ -e $< ]; then cd web && npm run --silent generate; else echo 'without npm the types of the pages are not generated'; fi
 
 .PHONY: verify-generated

@@ -20,7 +20,7 @@ var linkToExample = regexp.MustCompile(`\]\((?:\.\./)?(examples/[^)]+)\)`)
 // type-checked, built and tested in a browser.
 func TestDocumentsQuoteTheExamples(t *testing.T) {
 	quoted := map[string]bool{}
-	for _, document := range []string{"../README.md", "../docs/frontend.md", "../docs/api.md"} {
+	for _, document := range []string{"../docs/start.md", "../docs/frontend.md", "../docs/api.md"} {
 		text, err := os.ReadFile(document)
 		if err != nil {
 			t.Fatal(err)

@@ -80,6 +80,7 @@ type commandLine struct {
 	Token      tokenCommand      `cmd:"" example:"ovation token --user alice" help:"Print a token for a user, for development."`
 	Config     configCommand     `cmd:"" help:"Check a configuration file of --config, or print its JSON Schema."`
 	Schema     schemaCommand     `cmd:"" help:"Print the GraphQL schema, for code generators."`
+	Flags      flagsCommand      `cmd:"" help:"Print docs/flags.md." hidden:""`
 	Version    versionCommand    `cmd:"" help:"Print the version."`
 
 	ShowVersion versionFlag `help:"Print the version." name:"version"`

@@ -3,7 +3,10 @@
 //   node check/pictures.mjs BASE_URL OUT_DIR
 //
 // graphiql.png is the tab Feed, run as alice. The others are alice's views: the feed, on a
-// desktop and on a phone, and a chat.
+// desktop and on a phone, and a chat. OUT_DIR/frames has the pictures of two phones, of
+// alice and of bob, while each likes the clip that both see.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { done, openBrowser, phone, until } from './browser.mjs';
 import { atRest, base, light, out } from './demo-kit.mjs';
 
@@ -12,6 +15,8 @@ try {
   await visit('GraphiQL', light, graphiql);
   await visit('demo', { ...light, reducedMotion: 'reduce' }, (page) => feed(page, 'demo'));
   await visit('phone', { ...phone, colorScheme: 'light', reducedMotion: 'reduce' }, (page) => feed(page, 'demo-phone'));
+  const small = { ...phone, deviceScaleFactor: 1, colorScheme: 'dark' };
+  await visit('phones', [small, small], phones);
   await visit('chat', { ...phone, colorScheme: 'dark', reducedMotion: 'reduce' }, chat);
 } finally {
   await close();
@@ -47,6 +52,37 @@ async function feed(page, name) {
   await clip.locator('.clip-backdrop').evaluate((image) => image.decode());
   await atRest(page);
   await shoot(page, name);
+}
+
+// phones records the pages of alice and bob, eight pictures a second.
+async function phones(...pages) {
+  const folder = join(out, 'frames');
+  mkdirSync(folder, { recursive: true });
+  await Promise.all(
+    pages.map(async (page, n) => {
+      await page.goto(`${base}/demo#user=${['alice', 'bob'][n]}`);
+      const clip = page.getByRole('article').first();
+      await clip.getByRole('button', { name: /^Like, \d/ }).waitFor();
+      await clip.locator('.clip-cover').evaluate((image) => image.decode());
+      await atRest(page);
+    }),
+  );
+  let taken = 0;
+  const record = async (frames) => {
+    for (const end = taken + frames; taken < end; taken++) {
+      const next = new Promise((resolve) => setTimeout(resolve, 125));
+      const name = String(taken).padStart(3, '0');
+      await Promise.all(pages.map((page, n) => page.screenshot({ path: join(folder, `${n}-${name}.png`) })));
+      await next;
+    }
+  };
+  const [alice, bob] = pages.map((page) => page.getByRole('article').first());
+  const press = (clip, what) => clip.getByRole('button', { name: new RegExp(`^${what}, \\d`) }).tap();
+  await record(8);
+  await press(bob, 'Like');
+  await record(14);
+  await press(alice, 'Like');
+  await record(14);
 }
 
 async function chat(page) {
