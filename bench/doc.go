@@ -1,7 +1,7 @@
-// Command bench measures Ovation against its targets and writes a report. Next to each
-// figure, the report states the same figure for the floor (bench/floor): a minimal server
-// that answers the same requests on the same machine in the same run. The command has
-// three forms:
+// Command bench measures Ovation against its targets and writes a report, which begins
+// with absolute figures and a chart. Next to most figures, the report states the same
+// figure for the floor (bench/floor): a minimal server that answers the same requests on
+// the same machine in the same run. The command has three forms:
 //
 //	bench          rates, latencies and CPU times, compared with the floor (make bench)
 //	bench growth   costs as the number of rows grows (make bench-growth)
@@ -75,6 +75,7 @@
 //   - The tables that bench growth fills are consistent, skewed and reproducible:
 //     TestFilledTablesAreConsistentAndSkewed, TestFilledTablesAreReproducible.
 //   - Cold pages share no viewer and no subject: TestColdPagesAreDisjoint.
+//   - The report and its chart show the same figures: TestReportAndChartAgree.
 //   - No user likes a subject twice: TestNoUserLikesASubjectTwice,
 //     TestNoUserLikesALikedSubjectAgain.
 //
@@ -85,7 +86,8 @@
 //	data.go, truth.go, people.go    the data, the state of the database, the users
 //	page.go, like.go                requests, and checks of the replies
 //	compare.go, rows.go, row_*.go   alternation, and the rows of the report
-//	usage.go, report.go, wrk.go     CPU times, the report, the cross-check with wrk
+//	usage.go, wrk.go                CPU times, the cross-check with wrk
+//	report.go, figures.go           the report, its absolute figures and its chart
 //	growth*.go                      bench growth
 //	day*.go                         bench day
 //

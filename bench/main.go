@@ -124,7 +124,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err := b.run(ctx); err != nil {
 		return err
 	}
-	return b.writeReport(b.report(ctx))
+	return errors.Join(b.writeReport(b.report(ctx)), b.writeChart())
 }
 
 // writeReport prints a report, and writes it to a file if the options name one.
@@ -241,7 +241,7 @@ func (b *bench) startFloor(ctx context.Context) error {
 		return err
 	}
 	b.floor = system{
-		name: "the floor", floor: true, workerName: floorWorkerName, users: b.users.withoutLikes(),
+		name: floorLabel, floor: true, workerName: floorWorkerName, users: b.users.withoutLikes(),
 		likesQuery: floorLikesQuery, likeCountQuery: floorLikeCountQuery,
 	}
 	for role, name := range map[string]string{"serve": floorName, "work": floorWorkerName} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,10 +20,16 @@ func (b *bench) report(ctx context.Context) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# Benchmark\n\nWritten by `make bench` (see the documentation of package bench). %s run of %.0f s on %s, seed %d.\n\n",
 		strings.ToUpper(b.runPlan.name[:1])+b.runPlan.name[1:], secondsSince(b.started), time.Now().UTC().Format(time.DateOnly), b.seed)
+	figures, chart := figuresOf(b.measuredRows), ""
+	if b.options.report != "" && drawChart(figures) != "" {
+		chart = filepath.Base(chartFile(b.options.report))
+	}
+	out.WriteString(figuresTable(figures, chart, runtime.NumCPU()))
+	out.WriteString("## Conditions\n\n")
 	for _, line := range append(b.describeMachine(ctx, b.othersCPU()), b.describeData()) {
 		fmt.Fprintf(&out, "- %s\n", line)
 	}
-	out.WriteString("\n| row | target | result: median (least–most of the rounds) | met |\n|---|---|---|---|\n")
+	out.WriteString("\n## Targets\n\nMost compare Ovation with the floor, which answers the same requests in the same run.\n\n| row | target | result: median (least–most of the rounds) | met |\n|---|---|---|---|\n")
 	for _, r := range b.measuredRows {
 		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", r.title, r.target, r.result, map[bool]string{true: "yes", false: "**no**"}[r.met])
 	}
