@@ -17,6 +17,9 @@
 //   - Every reply is JSON with the HTTP status 200, and has status_code, status_msg and
 //     the fields of its endpoint: TestErrorsAreReplies, TestAPanicIsAReply. An error
 //     stores nothing: TestHostileParametersAreRefused, TestHostileUploadsAreRefused.
+//   - The OpenAPI document (package openapi) describes every endpoint, parameter and
+//     reply: TestDocumentHasEveryEndpoint, TestDocumentHasEveryParameter; all other tests
+//     compare the replies that they receive.
 //   - Walls: messages between other users, and anything else that the token does not
 //     permit, are refused as GraphQL refuses them: TestWalls,
 //     TestTokensOfOthersAreIgnored.

@@ -22,6 +22,7 @@ import (
 
 	"ovation/accounts"
 	"ovation/douyin"
+	"ovation/internal/testing/openapitest"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/loaders"
 	"ovation/media"
@@ -181,8 +182,24 @@ func values(pairs ...any) url.Values {
 	return out
 }
 
+// fitsDocument checks that the OpenAPI document describes a reply of the path. A path that
+// is not an endpoint has a status alone.
+func fitsDocument(t *testing.T, path string, text []byte) {
+	t.Helper()
+	document, err := openapitest.Load()
+	must(t, err)
+	path = strings.TrimSuffix(path, "/") + "/"
+	err = document.Check("#/components/schemas/StatusReply", text)
+	for method := range document.Paths[path] { // of another method, a reply has the same fields
+		err = document.CheckReply(method, path, http.StatusOK, text)
+	}
+	if err != nil {
+		t.Errorf("%s: the document does not describe %s: %v", path, text, err)
+	}
+}
+
 // send sends a request and returns its reply, which must be a JSON object with status
-// 200.
+// 200, as the OpenAPI document describes it.
 func (s *service) send(t *testing.T, method, path string, by way, parameters url.Values, headers ...string) object {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+"/douyin/"+path, nil)
@@ -205,6 +222,7 @@ func (s *service) do(t *testing.T, r *http.Request) object {
 	if err := json.Unmarshal(text, &out); err != nil || response.StatusCode != http.StatusOK {
 		t.Fatalf("%s %s: got status %d, %s, want 200, JSON", r.Method, r.URL, response.StatusCode, text)
 	}
+	fitsDocument(t, r.URL.Path, text)
 	header := response.Header
 	if header.Get("Content-Type") != "application/json; charset=utf-8" || header.Get("Cache-Control") != "no-store" || header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("%s: got the headers %v, want JSON in UTF-8, no-store and nosniff", r.URL, header)

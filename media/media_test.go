@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 	"gocloud.dev/blob"
 
+	"ovation/internal/testing/openapitest"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
@@ -156,6 +157,11 @@ func (s *site) upload(t *testing.T, body []byte, contentType string) (int, uploa
 	w := httptest.NewRecorder()
 	as(alice, s.service.Uploads()).ServeHTTP(w, r)
 	var out uploaded
+	document, err := openapitest.Load()
+	must(t, err)
+	if err := document.CheckReply(http.MethodPost, "/media/videos", w.Code, w.Body.Bytes()); err != nil {
+		t.Errorf("the OpenAPI document does not describe status %d, %s: %v", w.Code, w.Body, err)
+	}
 	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil {
 		t.Fatalf("got status %d, %s, want JSON: %v", w.Code, w.Body, err)
 	}

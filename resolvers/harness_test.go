@@ -151,6 +151,7 @@ func start(t *testing.T, options ...option) *service {
 		cfg.Trusted = persisted.NewTrusted(set.trusted)
 	}
 	if set.videos {
+		cfg.OpenAPI = http.NotFoundHandler()
 		serveVideos(t, &cfg, database)
 	}
 	handler, err := resolvers.NewHandler(t.Context(), cfg)

@@ -22,6 +22,7 @@ func TestEveryRouteIsLimitedAndMeasured(t *testing.T) {
 		"/media/placeholders/1.png":                {"/media/", "/media/", http.StatusOK},
 		"/media/videos":                            {"/media/videos", "/media/videos", http.StatusMethodNotAllowed},
 		"/schema.graphqls":                         {"/schema.graphqls", "/schema.graphqls", http.StatusOK},
+		"/openapi.json":                            {"/openapi.json", "/openapi.json", http.StatusNotFound},
 		"/.well-known/jwks.json":                   {"/.well-known/jwks.json", "/.well-known/jwks.json", http.StatusOK},
 		"/metrics":                                 {"/metrics", "/metrics", http.StatusOK},
 	} {

@@ -67,6 +67,8 @@ type Config struct {
 	// configures the middleware in front of that handler, the same middleware as for
 	// /graphql. If Douyin is nil, these paths are not served.
 	Douyin func(around transport.Config) http.Handler
+	// OpenAPI is served at /openapi.json. If it is nil, that path is not served.
+	OpenAPI http.Handler
 	// KeySet is served at /.well-known/jwks.json. If it is nil, that path is not served.
 	KeySet http.Handler
 	// Trends is true if trends are computed.
@@ -126,7 +128,7 @@ type Config struct {
 }
 
 // NewHandler returns the handler of the service: /graphql, /douyin/, /schema.graphqls,
-// video uploads and files, /healthz, /readyz, /metrics, the key set and the pages. It
+// /openapi.json, video uploads and files, /healthz, /readyz, /metrics, the key set and the pages. It
 // returns an error if the store fails to return the key with which cursors are signed, or
 // if a manifest of trusted documents is invalid.
 func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
@@ -191,6 +193,9 @@ func (r *routes) open(cfg Config) {
 		r.mux.Handle("GET "+path, transport.Handler(h, around))
 	}
 	add("/schema.graphqls", serveSDL(cfg.Introspection))
+	if cfg.OpenAPI != nil {
+		add("/openapi.json", cfg.OpenAPI)
+	}
 	if cfg.KeySet != nil {
 		add("/.well-known/jwks.json", cfg.KeySet)
 	}

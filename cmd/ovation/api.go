@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"ovation/openapi"
 	"ovation/resolvers"
 	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
@@ -124,6 +125,9 @@ func (f apiFlags) newAPI(p *program, secret []byte, accountsOn bool, dev *develo
 	cfg.Trusted = f.trusted(p, cfg.Registry)
 	videos.install(&cfg)
 	f.install(&cfg, videos)
+	if cfg.OpenAPI, err = openAPI(cfg); err != nil {
+		return nil, err
+	}
 	if cfg.Pages, err = web.Handler(web.Files(), web.Options{Data: dev != nil, Names: headers != viewer.RefuseDevHeaders}); err != nil {
 		return nil, err
 	}
@@ -134,6 +138,21 @@ func (f apiFlags) newAPI(p *program, secret []byte, accountsOn bool, dev *develo
 		return nil, err
 	}
 	return out, nil
+}
+
+// openAPI returns a handler that serves the OpenAPI document of what cfg offers beside
+// GraphQL, or nil if it offers nothing.
+func openAPI(cfg resolvers.Config) (http.Handler, error) {
+	number, _ := built()
+	parts := openapi.Options{Version: number, Douyin: cfg.Douyin != nil, Media: cfg.Uploads != nil}
+	if !parts.Douyin && !parts.Media {
+		return nil, nil
+	}
+	document, err := openapi.Document(parts)
+	if err != nil {
+		return nil, err
+	}
+	return openapi.Handler(document), nil
 }
 
 // allowed returns AllowedOrigins as strings.

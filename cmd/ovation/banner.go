@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"ovation/openapi"
 	"ovation/resolvers/viewer"
 )
 
@@ -52,12 +53,17 @@ func (c *devCommand) banner(to io.Writer, addr, metrics net.Addr, token string, 
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n  Ovation %s\n\n", number)
+	described := url + openapi.Path
+	if !c.Douyin && !c.Videos {
+		described = "nothing to describe: --douyin and --videos are off"
+	}
 	writeRows(&b, [][2]string{
 		{"Demo", demo},
 		{"GraphiQL", page},
 		{"Data page", c.dataPage(url, pageBuilt)},
 		{"GraphQL", url + "/graphql"},
 		{"Schema", url + "/schema.graphqls"},
+		{"OpenAPI", described},
 		{"Metrics", "http://" + reachable(metrics) + "/metrics"},
 		{"Health", url + "/healthz, " + url + "/readyz"},
 		{"Store", "SQLite, " + filepath.Join(folder, databaseFile)},

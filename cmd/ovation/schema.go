@@ -3,18 +3,28 @@ package main
 import (
 	"fmt"
 
+	"ovation/openapi"
 	"ovation/resolvers"
 )
 
-// schemaCommand prints the schema and nothing else.
+// schemaCommand prints the GraphQL schema or the OpenAPI document, and nothing else.
 type schemaCommand struct {
 	Federation bool `help:"Print the schema of a subgraph of Apollo Federation, for composition." variable:"OVATION_FEDERATION"`
+	OpenAPI    bool `help:"Print the OpenAPI document of /douyin/, uploads and files, as JSON." name:"openapi" variable:"OVATION_SCHEMA_OPENAPI"`
 }
 
-// Run prints the schema.
+// Run prints the schema or the document.
 func (c *schemaCommand) Run(p *program) error {
 	text := resolvers.SDL()
-	if c.Federation {
+	switch {
+	case c.OpenAPI:
+		number, _ := built()
+		document, err := openapi.Document(openapi.Options{Version: number, Douyin: true, Media: true})
+		if err != nil {
+			return err
+		}
+		text = string(document)
+	case c.Federation:
 		text = resolvers.SubgraphSDL()
 	}
 	if _, err := fmt.Fprint(p.stdout, text); err != nil {
