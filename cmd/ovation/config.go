@@ -15,8 +15,8 @@ import (
 
 // configCommand checks and describes configuration files.
 type configCommand struct {
-	Check  configCheckCommand  `cmd:"" example:"ovation config check ovation.yaml" help:"Check a configuration file and print all errors in it."`
-	Schema configSchemaCommand `cmd:"" help:"Print the JSON Schema of configuration files, for editors."`
+	Check  configCheckCommand  `cmd:"" example:"ovation config check ovation.yaml" group:"commands" help:"Check a configuration file and print all errors in it."`
+	Schema configSchemaCommand `cmd:"" group:"commands" help:"Print the JSON Schema of configuration files, for editors."`
 }
 
 // configCheckCommand checks a file.

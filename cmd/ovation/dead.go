@@ -17,10 +17,10 @@ import (
 // deadCommand lists, shows, replays and drops dead letters: messages that could not be
 // persisted.
 type deadCommand struct {
-	List   deadListCommand   `cmd:"" help:"List dead letters, oldest first, with their reasons."`
-	Show   deadShowCommand   `cmd:"" example:"ovation dead show ID, with an ID that ovation dead list prints" help:"Show a dead letter and its actions."`
-	Replay deadReplayCommand `cmd:"" help:"Queue a dead letter again, or all of them."`
-	Drop   deadDropCommand   `cmd:"" example:"ovation dead drop ID, with an ID that ovation dead list prints" help:"Delete a dead letter; its actions are lost."`
+	List   deadListCommand   `cmd:"" group:"commands" help:"List dead letters, oldest first, with their reasons."`
+	Show   deadShowCommand   `cmd:"" example:"ovation dead show ID, with an ID that ovation dead list prints" group:"commands" help:"Show a dead letter and its actions."`
+	Replay deadReplayCommand `cmd:"" group:"commands" help:"Queue a dead letter again, or all of them."`
+	Drop   deadDropCommand   `cmd:"" example:"ovation dead drop ID, with an ID that ovation dead list prints" group:"commands" help:"Delete a dead letter; its actions are lost."`
 }
 
 // deadFlags are the flags that all subcommands of `ovation dead` share.

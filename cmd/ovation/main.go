@@ -61,29 +61,45 @@ type program struct {
 	reloadables []reloadable
 }
 
-// commandLine lists all commands.
+// commandLine lists all commands, in the order of the help, each with its group.
 type commandLine struct {
-	Dev        devCommand        `cmd:"" help:"Serve the API from a single process, with a database file and no other service."`
-	Serve      serveCommand      `cmd:"" help:"Serve the API as one of several nodes, with Postgres, Redis and RabbitMQ."`
-	Work       workCommand       `cmd:"" help:"Persist what the API nodes have queued."`
-	Stack      stackCommand      `cmd:"" help:"Run two API nodes and two workers behind one address on this machine, to try it out."`
-	Migrate    migrateCommand    `cmd:"" help:"Migrate the tables in Postgres to this release."`
-	Partitions partitionsCommand `cmd:"" example:"ovation partitions 8" help:"Change the number of partitions of the queue."`
-	Dead       deadCommand       `cmd:"" help:"List, show, replay or drop dead letters: messages that could not be persisted."`
-	Import     importCommand     `cmd:"" example:"ovation import --biz video --time-unit s events.csv" help:"Import user actions from a CSV or NDJSON file."`
-	Export     exportCommand     `cmd:"" example:"ovation export --out site.ndjson" help:"Export everything that a tenant or a user has, for ovation import."`
-	Events     eventsCommand     `cmd:"" help:"Print the log of events: every change, as a CloudEvent a line."`
-	Webhooks   webhooksCommand   `cmd:"" help:"List, replay or drop events that webhooks have refused."`
-	Erase      eraseCommand      `cmd:"" example:"ovation erase --user 42" help:"Erase a user with everything that is stored of and about the user."`
-	Verify     verifyCommand     `cmd:"" help:"Recount everything and print each wrong count."`
-	Health     healthCommand     `cmd:"" help:"Check whether a node is ready; exits with 0 if it is."`
-	Token      tokenCommand      `cmd:"" example:"ovation token --user alice" help:"Print a token for a user, for development."`
-	Config     configCommand     `cmd:"" help:"Check a configuration file of --config, or print its JSON Schema."`
-	Schema     schemaCommand     `cmd:"" help:"Print the GraphQL schema, for code generators."`
-	Flags      flagsCommand      `cmd:"" help:"Print docs/flags.md." hidden:""`
-	Version    versionCommand    `cmd:"" help:"Print the version."`
+	Dev    devCommand    `cmd:"" group:"serve" help:"Serve the API from a single process, with a database file and no other service."`
+	Serve  serveCommand  `cmd:"" group:"serve" help:"Serve the API as one of several nodes, with Postgres, Redis and RabbitMQ."`
+	Work   workCommand   `cmd:"" group:"serve" help:"Persist what the API nodes have queued."`
+	Stack  stackCommand  `cmd:"" group:"serve" help:"Run two API nodes and two workers behind one address on this machine, to try it out."`
+	Health healthCommand `cmd:"" group:"serve" help:"Check whether a node is ready; exits with 0 if it is."`
+
+	Import importCommand `cmd:"" example:"ovation import --biz video --time-unit s events.csv" group:"data" help:"Import user actions from a CSV or NDJSON file."`
+	Export exportCommand `cmd:"" example:"ovation export --out site.ndjson" group:"data" help:"Export everything that a tenant or a user has, for ovation import."`
+	Erase  eraseCommand  `cmd:"" example:"ovation erase --user 42" group:"data" help:"Erase a user with everything that is stored of and about the user."`
+	Verify verifyCommand `cmd:"" group:"data" help:"Recount everything and print each wrong count."`
+	Events eventsCommand `cmd:"" group:"data" help:"Print the log of events: every change, as a CloudEvent a line."`
+
+	Webhooks webhooksCommand `cmd:"" group:"data" help:"List, replay or drop events that webhooks have refused."`
+
+	Migrate    migrateCommand    `cmd:"" group:"services" help:"Migrate the tables in Postgres to this release."`
+	Partitions partitionsCommand `cmd:"" example:"ovation partitions 8" group:"services" help:"Change the number of partitions of the queue."`
+	Dead       deadCommand       `cmd:"" group:"services" help:"List, show, replay or drop dead letters: messages that could not be persisted."`
+
+	Token      tokenCommand      `cmd:"" example:"ovation token --user alice" group:"develop" help:"Print a token for a user, for development."`
+	Schema     schemaCommand     `cmd:"" group:"develop" help:"Print the GraphQL schema or the OpenAPI document, for code generators."`
+	Config     configCommand     `cmd:"" group:"develop" help:"Check a configuration file of --config, or print its JSON Schema."`
+	Completion completionCommand `cmd:"" example:"ovation completion bash" group:"develop" help:"Print a script that completes commands and flags in bash, zsh or fish."`
+	Version    versionCommand    `cmd:"" group:"develop" help:"Print the version."`
+	Flags      flagsCommand      `cmd:"" group:"develop" help:"Print docs/flags.md." hidden:""`
 
 	ShowVersion versionFlag `help:"Print the version." name:"version"`
+}
+
+// commandGroups returns the groups of commands in the help.
+func commandGroups() kong.Option {
+	return kong.ExplicitGroups([]kong.Group{
+		{Key: "serve", Title: "Run a server:"},
+		{Key: "data", Title: "Move and check data:"},
+		{Key: "services", Title: "Look after Postgres and RabbitMQ:"},
+		{Key: "develop", Title: "Develop and configure:"},
+		{Key: "commands", Title: "Commands:"}, // of a command
+	})
 }
 
 func main() {
@@ -115,7 +131,8 @@ func (p *program) run(args []string) int {
 		kong.Description("Who read, liked, disliked, collected and followed what: one GraphQL API for any kind of content."),
 		kong.Writers(p.stdout, p.stderr),
 		kong.Exit(func(int) { helped = true }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
+		commandGroups(),
 		kong.ValueFormatter(helpWithVariable),
 		mappers(),
 		kong.Resolvers(variables(p.getenv)),

@@ -39,6 +39,30 @@ func TestHelp(t *testing.T) {
 	call(t, environment(), "verify", "--help").want(t, 0, "--repair", "else can write to it", "Exit codes")
 }
 
+// The help lists every command once, below the title of its group.
+func TestHelpIsInGroups(t *testing.T) {
+	help := call(t, environment(), "--help").stdout
+	at := 0
+	for _, want := range []string{
+		"\nRun a server:\n", "\n  dev ", "\n  serve ", "\nMove and check data:\n", "\n  import ", "\n  verify ",
+		"\nLook after Postgres and RabbitMQ:\n", "\n  dead ", "\nDevelop and configure:\n", "\n  completion ",
+	} {
+		i := strings.Index(help[at:], want)
+		if i < 0 {
+			t.Fatalf("the help does not have %q after the others:\n%s", want, help)
+		}
+		at += i
+	}
+	parser, err := kong.New(&commandLine{}, kong.Name("ovation"), mappers())
+	must(t, err)
+	for _, command := range parser.Model.Children {
+		if n := strings.Count(help, "\n  "+command.Name+" "); n != 1 || command.Group == nil {
+			t.Errorf("the help lists %s %d times, want once, in a group", command.Name, n)
+		}
+	}
+	call(t, environment(), "dead", "--help").want(t, 0, "\nCommands:\n", "\n  dead list ")
+}
+
 func TestHelpIsACommandToo(t *testing.T) {
 	for _, c := range [][2]string{{"help", "--help"}, {"help dev", "dev --help"}, {"help dead replay", "dead replay --help"}} {
 		want := call(t, environment(), strings.Fields(c[1])...)

@@ -150,14 +150,24 @@ type level struct{ slog.Level }
 
 // UnmarshalText rejects unknown levels.
 func (l *level) UnmarshalText(text []byte) error {
-	switch name := strings.ToLower(string(text)); name {
-	case "debug", "info", "warn", "error":
+	if name := strings.ToLower(string(text)); slices.Contains(levels, name) {
 		return l.Level.UnmarshalText([]byte(name))
 	}
 	return fmt.Errorf("%q is not a level: write debug, info, warn or error", text)
 }
 
 var prefixes = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+// choices holds the values of flags that have one of a few, by the flags' tag "type".
+var choices = map[string][]string{
+	"unit":     importer.TimeUnits(),
+	"format":   importer.Formats(),
+	"action":   importer.Actions(),
+	"unmapped": {"skip", "bad"},
+}
+
+// levels are the values of a level.
+var levels = []string{"debug", "info", "warn", "error"}
 
 // mappers returns the parsers for flags. A flag's tag "type" names its parser.
 func mappers() kong.Option {
@@ -176,10 +186,6 @@ func mappers() kong.Option {
 		"biz":        text(storage.ValidateBiz),
 		"tenant":     text(storage.ValidateTenant),
 		"user":       text(storage.ValidateUserID),
-		"unit":       oneOf(importer.TimeUnits()),
-		"format":     oneOf(importer.Formats()),
-		"action":     oneOf(importer.Actions()),
-		"unmapped":   oneOf([]string{"skip", "bad"}),
 		"zone": text(func(s string) error {
 			_, err := importer.ParseZone(s)
 			return err
@@ -220,6 +226,9 @@ func mappers() kong.Option {
 			}
 			return nil
 		}),
+	}
+	for name, values := range choices {
+		all[name] = oneOf(values)
 	}
 	return kong.OptionFunc(func(k *kong.Kong) error {
 		for name, mapper := range all {
