@@ -3,6 +3,7 @@ package docs
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -40,6 +41,28 @@ func TestWorkersOfComposeMakeCovers(t *testing.T) {
 	}
 }
 
+// The comment of docker-compose.yml names each variable that the file takes from .env, and
+// no other.
+func TestComposeExplainsItsVariables(t *testing.T) {
+	text, err := os.ReadFile("../docker-compose.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	comment, file, _ := strings.Cut(string(text), "\nname: ovation\n")
+	names := func(pattern, text string) []string {
+		var all []string
+		for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+			all = append(all, strings.Fields(found[1])...)
+		}
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
+	explained := names(`(?m)^#   (?:for name in )?((?:[A-Z_]{6,} ?)+)(?:=|; do)`, comment)
+	if taken := names(`\$\{([A-Z_]+)`, file); !slices.Equal(explained, taken) {
+		t.Errorf("the comment explains %v, the file takes %v", explained, taken)
+	}
+}
+
 // Images of others are named by their digests, so that a tag that is moved changes
 // nothing. The tag says which version the digest is of.
 func TestImagesOfOthersAreNamedByDigest(t *testing.T) {
@@ -54,7 +77,7 @@ func TestImagesOfOthersAreNamedByDigest(t *testing.T) {
 		}
 		found := 0
 		for _, image := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
-			if image[1] == "scratch" || strings.HasPrefix(image[1], "ovation") {
+			if image[1] == "scratch" || strings.Contains(image[1], "OVATION_IMAGE") {
 				continue
 			}
 			found++

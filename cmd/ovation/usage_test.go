@@ -79,6 +79,29 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+// Every variable that docker-compose.yml sets is one of a flag.
+func TestComposeSetsVariablesOfFlags(t *testing.T) {
+	text, err := os.ReadFile("../../docker-compose.yml")
+	must(t, err)
+	parser, err := kong.New(&commandLine{}, kong.Name("ovation"))
+	must(t, err)
+	known := map[string]bool{"OVATION_DATABASE_PASSWORD": true} // of Postgres
+	for _, command := range parser.Model.Leaves(false) {
+		for _, flag := range command.Flags {
+			known[flag.Tag.Get("variable")] = true
+		}
+	}
+	set := regexp.MustCompile(`(?m)^ +(OVATION_[A-Z_]+):`).FindAllStringSubmatch(string(text), -1)
+	if len(set) < 10 {
+		t.Errorf("docker-compose.yml sets %d variables, want at least 10", len(set))
+	}
+	for _, variable := range set {
+		if !known[variable[1]] {
+			t.Errorf("docker-compose.yml sets %s, which is not the variable of a flag", variable[1])
+		}
+	}
+}
+
 // A build without a tag has the number of the topmost version in the changelog.
 func TestVersionIsThatOfTheChangelog(t *testing.T) {
 	text, err := os.ReadFile("../../CHANGELOG.md")
