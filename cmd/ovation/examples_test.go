@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -46,6 +47,44 @@ func TestLongExamplesInABrowser(t *testing.T) {
 				start:   func() { s = serveWithoutRates(t, data, "--addr="+strings.TrimPrefix(s.url, "http://")) },
 			}.check(t)
 		})
+	}
+}
+
+// ownPage matches the commands that make a page of one's own.
+var ownPage = regexp.MustCompile("(?s)```\n(make -C …/ovation client.*?)```")
+
+// TestLongOwnPageInABrowser makes pages by the commands of docs/frontend.md, and checks them
+// in headless Chromium.
+func TestLongOwnPageInABrowser(t *testing.T) {
+	needsBrowser(t)
+	text, err := os.ReadFile("../../docs/frontend.md")
+	must(t, err)
+	block := ownPage.FindSubmatch(text)
+	if block == nil {
+		t.Fatal("docs/frontend.md has no commands for a page of one's own")
+	}
+	root, err := filepath.Abs("../..")
+	must(t, err)
+	commands := strings.ReplaceAll(string(block[1]), "…/ovation", root)
+	if n := strings.Count(strings.TrimSpace(commands), "\n") + strings.Count(commands, " && ") + 1; n > 6 {
+		t.Errorf("docs/frontend.md has %d commands, want at most 6", n)
+	}
+	prepare, found := strings.CutSuffix(strings.TrimSpace(regexp.MustCompile(` +# .*`).ReplaceAllString(commands, "")), "npm run dev")
+	if !found {
+		t.Fatalf("the last command of docs/frontend.md is not npm run dev:\n%s", commands)
+	}
+	s := serveWithoutRates(t, t.TempDir(), "--demo")
+	for _, name := range []string{"apollo", "urql"} {
+		folder := t.TempDir()
+		said := example{folder: folder}.run(t, nil, "bash", "-euc", strings.ReplaceAll(prepare, "examples/apollo", "examples/"+name))
+		if strings.Contains(said, "EBADENGINE") {
+			t.Errorf("npm warns:\n%s", said)
+		}
+		page := example{name: name, folder: filepath.Join(folder, "my-page")}
+		browserTest{
+			script: "examples.mjs", url: page.serve(t, s.url, "run", "dev"), tokens: "none none none",
+			environ: []string{"OVATION_CHECK_NAME=own-" + name, "OVATION_CHECK_BRIEFLY=true"},
+		}.check(t)
 	}
 }
 
