@@ -10,7 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// flagsCommand prints docs/flags.md.
+// flagsCommand prints the flags of all commands, as docs/flags.md has them.
 type flagsCommand struct{}
 
 // Run prints the flags of all commands.
