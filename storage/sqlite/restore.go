@@ -174,7 +174,8 @@ func (t tx) restoreFolders(folders []storage.Folder) error {
 		return nil
 	}
 	merge := sqlstore.NewFolderMerge()
-	owners := slices.SortedFunc(maps.Keys(sqlstore.Owners(folders)), sqlstore.CompareUsers)
+	users := sqlstore.Owners(folders)
+	owners := slices.SortedFunc(maps.Keys(users), sqlstore.CompareUsers)
 	err := t.query(selectFoldersOf, []any{userKeys(owners).json()}, func(scan func(...any) error) error {
 		var f storage.Folder
 		err := scan(&f.Owner.Tenant, &f.Owner.UserID, &f.FolderID, &f.Name, &f.Description, &f.Public, &f.ItemCount, &f.Created, &f.Updated)
@@ -198,8 +199,10 @@ func (t tx) restoreFolders(folders []storage.Folder) error {
 		rows.add([]string{f.Owner.Tenant, f.Owner.UserID, f.FolderID, f.Name, storage.FolderNameKey(f.Name), f.Description},
 			sqlstore.BoolToInt(f.Public), f.Created, f.Updated)
 	}
-	_, err = t.exec(restoreFolders, rows.json())
-	return err
+	if _, err = t.exec(restoreFolders, rows.json()); err != nil {
+		return err
+	}
+	return t.createDefaultFolders(users)
 }
 
 // restoreComments returns by how much the number of each user's comments changes.

@@ -29,6 +29,12 @@ func restoredFoldersKeepTheirNames(w *world) {
 	w.equal("a folder that was deleted later", w.folder(storage.FolderKey{Owner: alice, FolderID: "c"}), nil)
 	w.restore(&storage.Archive{Actions: []storage.Action{collect(alice, video("1"), "a", 50)}})
 	w.equal("items of a restored folder", w.folder(storage.FolderKey{Owner: alice, FolderID: "a"}).ItemCount, int64(1))
+
+	bob := user("bob")
+	w.restore(&storage.Archive{Folders: []storage.Folder{{Owner: bob, FolderID: "d", Name: "Songs", Created: 5, Updated: 5}}})
+	lists, err := w.s.ListFolders(w.Context(), []storage.FoldersQuery{{Owner: bob, Page: storage.Page{First: 10}}})
+	w.must(err)
+	w.equal("the folders of a user with a restored one, the default one included", len(lists[0].Entries), 2)
 	w.verified()
 }
 
