@@ -43,15 +43,17 @@ type block struct {
 	tenant   string
 	users    []string
 	subjects []subject
-	order    []int32 // the order of all actions, as sorted returns it
-	rows     int64   // rows read so far, without the rows of blocks that are still being filled
-	bytes    int64   // bytes of the packed file read so far
+	folders  []folder // the first one is the default folder
+	order    []int32  // the order of all actions, as sorted returns it
+	rows     int64    // rows read so far, without the rows of blocks that are still being filled
+	bytes    int64    // bytes of the packed file read so far
 }
 
 // compactAction is one action of the file.
 type compactAction struct {
 	version       int64
 	user, subject int32 // indexes into users and subjects
+	folder        int32 // an index into folders
 	action        action
 }
 
@@ -72,6 +74,7 @@ type blockBuilder struct {
 
 	userAt    map[string]int32
 	subjectAt map[subject]int32
+	folderAt  map[folder]int32
 	chain     chained // the hash of the stream up to the latest action
 	scratch   []byte
 }
@@ -79,15 +82,15 @@ type blockBuilder struct {
 // newBlockBuilder begins a block. The parameter chain is the hash of all earlier actions
 // in the stream.
 func newBlockBuilder(tenant string, of *stream, chain chained) *blockBuilder {
-	b := &blockBuilder{userAt: map[string]int32{}, subjectAt: map[subject]int32{}, chain: chain}
-	b.tenant, b.stream = tenant, of
+	b := &blockBuilder{userAt: map[string]int32{}, subjectAt: map[subject]int32{}, folderAt: map[folder]int32{}, chain: chain}
+	b.tenant, b.stream, b.folders = tenant, of, []folder{{}}
 	b.actions, b.prefixes = make([]compactAction, 0, of.size), make([]prefix, 0, of.size)
 	return b
 }
 
-// add appends an action and, if the action is a comment, its text. The strings are
+// add appends an action with its folder and, if the action is a comment, its text. The strings are
 // copied, because they may share memory with a much longer row.
-func (b *blockBuilder) add(a *storage.Action, does action, text string) {
+func (b *blockBuilder) add(a *storage.Action, does action, in folder, text string) {
 	user, known := b.userAt[named(a)]
 	if !known {
 		user = int32(len(b.users))
@@ -100,8 +103,14 @@ func (b *blockBuilder) add(a *storage.Action, does action, text string) {
 		s := subject{strings.Clone(a.Subject.Biz), strings.Clone(a.Subject.BizID)}
 		b.subjects, b.subjectAt[s] = append(b.subjects, s), place
 	}
-	b.actions = append(b.actions, compactAction{a.Version, user, place, does})
-	b.prefixes = append(b.prefixes, b.extend(a, does, text))
+	within, known := b.folderAt[in]
+	if !known && in != (folder{}) {
+		within = int32(len(b.folders))
+		in = folder{strings.Clone(in.value), strings.Clone(in.name)}
+		b.folders, b.folderAt[in] = append(b.folders, in), within
+	}
+	b.actions = append(b.actions, compactAction{a.Version, user, place, within, does})
+	b.prefixes = append(b.prefixes, b.extend(a, does, in.value, text))
 	if b.stream.comments {
 		b.texts = append(b.texts, strings.Clone(text))
 	}
@@ -109,7 +118,7 @@ func (b *blockBuilder) add(a *storage.Action, does action, text string) {
 
 // extend extends the chain by an action. It returns the id of the stream up to and
 // including that action.
-func (b *blockBuilder) extend(a *storage.Action, does action, text string) prefix {
+func (b *blockBuilder) extend(a *storage.Action, does action, in, text string) prefix {
 	s := b.scratch[:0]
 	s = append(s, b.chain[:]...)
 	for _, word := range [...]string{a.User.Tenant, named(a), a.Subject.Biz, a.Subject.BizID} {
@@ -117,8 +126,11 @@ func (b *blockBuilder) extend(a *storage.Action, does action, text string) prefi
 	}
 	s = append(s, byte(does))
 	s = binary.AppendUvarint(s, uint64(a.Version))
-	if b.stream.comments {
+	switch {
+	case b.stream.comments:
 		s = appendWord(s, chainedText(text))
+	case in != "": // a default folder adds nothing, so that files without folders keep their ids
+		s = appendWord(s, in)
 	}
 	b.scratch, b.chain = s, sha256.Sum256(s)
 	return b.chain.prefix()
@@ -211,6 +223,9 @@ func (b *block) action(place int32) storage.Action {
 		Subject: storage.Subject{Tenant: b.tenant, Biz: s.biz, BizID: s.bizID},
 	}
 	c.action.apply(&a, c.version)
+	if c.folder > 0 {
+		a.FolderID = b.folders[c.folder].id(a.User)
+	}
 	return a
 }
 

@@ -80,8 +80,8 @@ func (m Mapping) validateCounts() error {
 		}
 	}
 	switch {
-	case m.User != "" || m.UserID != "" || m.All != "" || m.Event != "" || m.Deleted != "" || m.Text != "":
-		return errors.New("a table of counts has no columns of users, events, deletions and texts")
+	case m.User != "" || m.UserID != "" || m.All != "" || m.Event != "" || m.Deleted != "" || m.Text != "" || m.Folder != "":
+		return errors.New("a table of counts has no columns of users, events, deletions, texts and folders")
 	case m.Counts["read"] != "" && m.Time == "" && m.At == "":
 		return errors.New("time must name a column, for the time of the reads")
 	}

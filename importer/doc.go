@@ -1,7 +1,7 @@
 // Package importer imports actions from another platform: it reads a CSV or NDJSON file
-// and writes to a storage.Persister. Open opens the file, plain or packed. A Mapping
-// states the meaning of its columns and event names. Import streams the file in bounded
-// memory: one goroutine reads while others write, in at most two transactions at a time.
+// and writes to a Store. Open opens the file, plain or packed. A Mapping states the meaning
+// of its columns and event names. Import streams the file in bounded memory: one goroutine
+// reads while others write, in at most two transactions at a time.
 //
 // # Invariants
 //
@@ -19,6 +19,9 @@
 //     TestDamagedStreamIsReportedWithItsPosition.
 //   - The rows of a block are written in the order of their keys:
 //     TestABlockIsWrittenInTheOrderOfItsKeys.
+//   - Items of collections go to the folder of their row, which is created once:
+//     TestItemsKeepTheirFolders, TestFoldersAreMadeOnceDespiteInterruptions. No user gets more than
+//     storage.MaxFolders: TestUsersGetNoMoreFoldersThanTheyMayHave.
 //   - Memory is bounded for any file: TestEndlessRowsAreRefused.
 //   - Comments have the time of their row and are listed by that time:
 //     TestCommentsAreImported. Importing comments later, from a file whose other rows

@@ -9,7 +9,7 @@ import (
 var errNotStream = errors.New(`is neither an item of an export, {"type": …, "data": {…}}, nor a reaction with a kind`)
 
 // flattenStream brings an object of GetStream's exports into the form that the mapping
-// getstream reads: kind, user_id, activity_id, created_at, deleted_at and text. The object
+// getstream reads: kind, user_id, activity_id, created_at, deleted_at, text and folder_id. The object
 // is an item of an export, {"type": "reaction", "data": {…}}, or a reaction of the earlier
 // API, {"kind": "like", …}. The kind says what the object is about if that is not an
 // activity: "like of a comment".
@@ -34,7 +34,7 @@ func flattenStream(m object) error {
 		return errNotStream
 	}
 	clear(m)
-	for _, name := range []string{"user_id", "activity_id", "created_at", "deleted_at", "text"} {
+	for _, name := range []string{"user_id", "activity_id", "created_at", "deleted_at", "text", "folder_id"} {
 		m[name] = data[name]
 	}
 	if data["object_id"] != nil {

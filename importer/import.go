@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"ovation/storage"
 )
 
 // Limits on the lengths of the lists in a Result.
@@ -20,6 +18,9 @@ const (
 type Options struct {
 	Mapping Mapping
 	Tenant  string // storage.DefaultTenant if empty
+	// FolderNames holds the names of folders by the value of the column Mapping.Folder. A
+	// value without a name is the name.
+	FolderNames map[string]string
 	// Strict stops the import at the first bad row, with a *RowError.
 	Strict bool
 	// Progress, if set, is called on the goroutine of Import after each group that it
@@ -41,6 +42,7 @@ type Result struct {
 	Imported   []Done       // rows written by this import, by action; actions without rows are left out
 	Textless   int64        // imported comments whose text is Mapping.Placeholder
 	Already    int64        // rows written by an earlier import
+	Unfiled    int64        // items in default folders because their users have storage.MaxFolders folders
 	Skipped    []Skipped    // rows without an action, the most frequent first
 	Anonymous  int64        // rows whose user is NULL or the like, which counts as anonymous; bad rows included
 	Authorless int64        // declarations whose author is NULL or the like, which counts as none; bad rows included
@@ -80,7 +82,7 @@ func compareSkipped(a, b Skipped) int {
 // Errors: an error that describes an invalid tenant or mapping; a *MappingError if the
 // mapping does not fit the header; a *FileError that states where src is defective; a
 // *RowError if Options.Strict is set; and errors from src, the store and ctx.
-func Import(ctx context.Context, to storage.Persister, src *Source, o Options) (Result, error) {
+func Import(ctx context.Context, to Store, src *Source, o Options) (Result, error) {
 	start := time.Now()
 	defer context.AfterFunc(ctx, src.stop)() // also while the first rows are read
 	parser, err := prepare(src, &o)
@@ -91,7 +93,7 @@ func Import(ctx context.Context, to storage.Persister, src *Source, o Options) (
 	err = pipe(ctx, parser, w)
 
 	result := parser.result(start, &w.done)
-	result.Textless, result.Already = w.textless, w.already
+	result.Textless, result.Already, result.Unfiled = w.textless, w.already, w.unfiled
 	return result, err
 }
 

@@ -38,12 +38,12 @@ func testMapping() Mapping {
 const header = "user,subject,event,time\n"
 
 // importText imports a CSV file that contains the given text.
-func importText(t *testing.T, to storage.Persister, o Options, text string) (Result, error) {
+func importText(t *testing.T, to Store, o Options, text string) (Result, error) {
 	t.Helper()
 	return importFile(t, to, o, writeFile(t, "rows.csv", text))
 }
 
-func importFile(t *testing.T, to storage.Persister, o Options, path string) (Result, error) {
+func importFile(t *testing.T, to Store, o Options, path string) (Result, error) {
 	t.Helper()
 	src, err := Open(t.Context(), path, nil, "")
 	if err != nil {

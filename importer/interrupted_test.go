@@ -19,7 +19,7 @@ import (
 // transactions in lives: before the next transaction or, if after is true, between its
 // commit and the reply.
 type killed struct {
-	storage.Persister
+	Store
 	lives int
 	after bool
 }
@@ -27,12 +27,20 @@ type killed struct {
 var errKilled = errors.New("killed")
 
 func (k *killed) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
+	return k.run(func() (storage.Outcome, error) { return k.Store.Persist(ctx, messages, mark) })
+}
+
+func (k *killed) Restore(ctx context.Context, part *storage.Archive, mark storage.Mark) (storage.Outcome, error) {
+	return k.run(func() (storage.Outcome, error) { return k.Store.Restore(ctx, part, mark) })
+}
+
+func (k *killed) run(transaction func() (storage.Outcome, error)) (storage.Outcome, error) {
 	k.lives--
 	if k.lives >= 0 {
-		return k.Persister.Persist(ctx, messages, mark)
+		return transaction()
 	}
 	if k.lives == -1 && k.after {
-		if _, err := k.Persister.Persist(ctx, messages, mark); err != nil {
+		if _, err := transaction(); err != nil {
 			return storage.Outcome{}, err
 		}
 	}
@@ -52,9 +60,9 @@ func TestImportsOnceDespiteInterruptions(t *testing.T) {
 		upTo := 0
 		for range rapid.IntRange(0, 5).Draw(t, "tries") {
 			k := &killed{
-				Persister: store,
-				lives:     rapid.IntRange(0, 6).Draw(t, "lives"),
-				after:     rapid.Bool().Draw(t, "after"),
+				Store: store,
+				lives: rapid.IntRange(0, 6).Draw(t, "lives"),
+				after: rapid.Bool().Draw(t, "after"),
 			}
 			upTo = rapid.IntRange(upTo, len(lines)).Draw(t, "rows")
 			block *= rapid.SampledFrom([]int{1, 1, 2, 4}).Draw(t, "times the block of before") // a newer release may have larger blocks
@@ -90,7 +98,7 @@ func TestBlockThatWasBegunIsCompleted(t *testing.T) {
 				tenants++
 				tenant := fmt.Sprintf("t%d", tenants)
 				for i, upTo := range []int{first, first, 70} {
-					k := &killed{Persister: store, lives: lives, after: after}
+					k := &killed{Store: store, lives: lives, after: after}
 					if err := importLines(t, k, tenant, lines[:upTo], 40, 7+2*i); err != nil && !errors.Is(err, errKilled) {
 						t.Fatal(err)
 					}
@@ -106,13 +114,13 @@ func TestBlockThatWasBegunIsCompleted(t *testing.T) {
 
 // seenCounter is a store that counts the calls to Seen.
 type seenCounter struct {
-	storage.Persister
+	Store
 	times int
 }
 
 func (a *seenCounter) Seen(ctx context.Context, ids []string) ([]bool, error) {
 	a.times++
-	return a.Persister.Seen(ctx, ids)
+	return a.Store.Seen(ctx, ids)
 }
 
 // TestIDsAfterAGapAreNotLookedUp imports a file of four blocks, of which two and a half
@@ -126,7 +134,7 @@ func TestIDsAfterAGapAreNotLookedUp(t *testing.T) {
 		lines[i] = line{"ann", strconv.Itoa(i % 7), "read", 1500000000}
 	}
 	must(t, importLines(t, store, storage.DefaultTenant, lines[:25], 10, 10))
-	again := &seenCounter{Persister: store}
+	again := &seenCounter{Store: store}
 	must(t, importLines(t, again, storage.DefaultTenant, lines, 10, 10))
 	if again.times != 4 {
 		t.Errorf("the store was asked %d times, want 4", again.times)
@@ -156,7 +164,7 @@ func lineGenerator() *rapid.Generator[line] {
 	})
 }
 
-func importLines(t rapid.TB, to storage.Persister, tenant string, lines []line, block, group int) error {
+func importLines(t rapid.TB, to Store, tenant string, lines []line, block, group int) error {
 	t.Helper()
 	var text strings.Builder
 	text.WriteString(header)

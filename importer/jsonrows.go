@@ -80,7 +80,7 @@ func (j *jsonReader) next(out *row) error {
 			continue
 		}
 		var ok bool
-		if out[i], ok = scalarOf(value, i == colUser || i == colSubject || i == colBiz); !ok {
+		if out[i], ok = scalarOf(value, i == colUser || i == colSubject || i == colBiz || i == colFolder); !ok {
 			return j.bad(fmt.Sprintf("member %q is %s: it must be a string, a number or a boolean, and an id that is a number must be whole", column, clip(string(value))))
 		}
 	}

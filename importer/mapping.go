@@ -63,6 +63,10 @@ type Mapping struct {
 	// 1, t or true. The column is empty, 0, f or false in other rows. A deleted row undoes
 	// its action; if its action is a read, a comment or a declaration, it is skipped.
 	Deleted string `json:"deleted"`
+	// Folder is the column that names the folder of a collection, one of its user: a name,
+	// or an id (Options.FolderNames). Items without a value, or with 0, go to the default
+	// folder. The column is not read for other actions.
+	Folder string `json:"folder"`
 	// Optional names columns that a file may lack, although the mapping uses them.
 	Optional []string `json:"optional"`
 	// Counts makes the file a table of counts instead of actions. It holds the column of
@@ -175,7 +179,7 @@ func parseMapping(r io.Reader) (Mapping, error) {
 var mappingMembers = []string{
 	"biz", "bizColumn", "columns", "user", "userId", "subject", "all", "event", "events",
 	"unmapped", "deleted", "time", "timeUnit", "timeFormat", "timeZone", "at",
-	"text", "placeholder", "rows", "delimiter", "counts", "optional",
+	"text", "placeholder", "rows", "delimiter", "counts", "folder", "optional",
 }
 
 // ValidateTimes returns an error if the members that concern times do not fit each other,

@@ -16,15 +16,16 @@ import (
 
 // parser turns rows into blocks.
 type parser struct {
-	rows      rowReader
-	mapping   Mapping
-	byEvent   map[string]action // the action of each event, or 0 if its rows are skipped
-	fixed     action            // the action of every row; 0 if the event decides
-	times     timeReader
-	tenant    string
-	strict    bool
-	bytesRead func() int64
-	stop      func() // interrupts a blocked read
+	rows        rowReader
+	mapping     Mapping
+	byEvent     map[string]action // the action of each event, or 0 if its rows are skipped
+	fixed       action            // the action of every row; 0 if the event decides
+	times       timeReader
+	folderNames map[string]string // see Options
+	tenant      string
+	strict      bool
+	bytesRead   func() int64
+	stop        func() // interrupts a blocked read
 
 	blocks [seriesCount]*blockBuilder // under construction
 	ties   tieBreaker
@@ -61,7 +62,7 @@ func newParser(src *Source, o Options) (*parser, error) {
 		return nil, err
 	}
 	p := &parser{
-		rows: rows, mapping: o.Mapping, times: times, tenant: o.Tenant, strict: o.Strict, bytesRead: src.read.Load, stop: src.stop,
+		rows: rows, mapping: o.Mapping, times: times, folderNames: o.FolderNames, tenant: o.Tenant, strict: o.Strict, bytesRead: src.read.Load, stop: src.stop,
 		byEvent: make(map[string]action, len(o.Mapping.Events)), fixed: actionNames[o.Mapping.All],
 		skipped: make(map[Skipped]int64), remedies: make(map[Suggestion]int64),
 	}
@@ -149,12 +150,12 @@ func (p *parser) next() error {
 		case errors.Is(err, errUnmapped):
 			bad.Remedies = []Suggestion{{"events", clip(r[colEvent]) + "=" + commonEvents[plainName(r[colEvent])]}}
 		}
-		p.show(&r, 0, nil, "bad: "+bad.Reason)
+		p.show(&r, 0, nil, folder{}, "bad: "+bad.Reason)
 		return p.reject(bad)
 	}
 	if bad, is := errors.AsType[*RowError](err); is {
 		p.read++
-		p.show(&r, 0, nil, "bad: "+bad.Reason)
+		p.show(&r, 0, nil, folder{}, "bad: "+bad.Reason)
 		return p.reject(*bad)
 	}
 	return err
@@ -234,15 +235,21 @@ func (p *parser) parse(r *row) error {
 	if err := a.Validate(); err != nil {
 		return p.invalid(r, err)
 	}
+	var in folder
+	if does == actionCollect {
+		if in, err = p.folderOf(r); err != nil {
+			return p.inColumn(colFolder, r, err)
+		}
+	}
 	if p.dry != nil {
 		p.dry[does]++
-		p.show(r, does, &a, "")
+		p.show(r, does, &a, in, "")
 		return nil
 	}
 	if !a.Kind.AddsUp() && a.Kind != storage.KindAuthor && p.times.fixed == 0 { // of declarations with the same time, the last in the file wins
 		a.Version = p.ties.versionOf(&a)
 	}
-	p.blocks[actionStream].add(&a, does, "")
+	p.blocks[actionStream].add(&a, does, in, "")
 	return nil
 }
 
@@ -311,13 +318,13 @@ func (p *parser) comment(a *storage.Action, r *row) error {
 	}
 	if p.dry != nil {
 		p.dry[actionComment]++
-		p.show(r, actionComment, a, "")
+		p.show(r, actionComment, a, folder{}, "")
 		return nil
 	}
 	if text != "" {
 		text = c.Text
 	}
-	p.blocks[commentStream].add(a, actionComment, text)
+	p.blocks[commentStream].add(a, actionComment, folder{}, text)
 	return nil
 }
 
@@ -360,7 +367,7 @@ func (p *parser) count(r *row, s Skipped) {
 		s.Event = strings.Clone(s.Event)
 	}
 	p.skipped[s]++
-	p.show(r, 0, nil, "skipped: "+s.Reason)
+	p.show(r, 0, nil, folder{}, "skipped: "+s.Reason)
 }
 
 // tieBreaker assigns increasing versions, in the order of the file, to actions on the

@@ -88,14 +88,18 @@ func (p *part) comments(g *group, places []int32) []storage.PastComment {
 	return out
 }
 
-// actions returns the actions at the given indexes, coalesced, and counts them in the
-// group.
+// actions returns the actions at the given indexes, coalesced. It counts them in the
+// group, and sets the folders of the group.
 func (p *part) actions(g *group, places []int32) []storage.Action {
 	actions := make([]storage.Action, 0, len(places))
+	names := map[string]string{} // of folders, by id
 	for i, place := range places {
 		does := p.block.actions[place].action
 		g.done[does]++
 		a := p.block.action(place)
+		if in := p.block.actions[place].folder; in > 0 {
+			names[a.FolderID] = p.block.folders[in].name
+		}
 		if i > 0 && a.Kind.AddsUp() && p.block.sameState(places[i-1], place) {
 			last := &actions[len(actions)-1] // one state may have very many reads
 			last.Times++
@@ -104,7 +108,9 @@ func (p *part) actions(g *group, places []int32) []storage.Action {
 		}
 		actions = append(actions, a)
 	}
-	return storage.Coalesce(actions)
+	actions = storage.Coalesce(actions)
+	g.folders = foldersOf(actions, names)
+	return actions
 }
 
 // addIDs adds ids to be stored with the group.

@@ -30,6 +30,7 @@ var presets = map[string]Mapping{
 	},
 	"user_collection_biz": {
 		BizColumn: "biz", Subject: "biz_id", User: "uid", All: "collect", Time: "utime", TimeUnit: "auto",
+		Folder: "cid", Optional: []string{"cid"},
 	},
 	"user_like": {
 		BizColumn: "biz", Subject: "biz_id", User: "user_id", Event: "status", Events: likeStatus, Unmapped: reject,

@@ -20,6 +20,7 @@ type Understood struct {
 	BizID     string
 	Action    string // empty if the row is not imported
 	At        time.Time
+	Folder    string // of a collection: the name, or empty for the default folder
 	Event     string // the value of the column of the event, if there is one
 	NotAction string // why the row is not imported
 	Counts    string // of a row of a table of counts, which has no user, action and time: read 7, like 1
@@ -78,7 +79,7 @@ func (p *parser) result(start time.Time, done *[actionEnd]int64) Result {
 }
 
 // show keeps one of the first rows for Preview. The action a is nil if the row has none.
-func (p *parser) show(r *row, does action, a *storage.Action, not string) {
+func (p *parser) show(r *row, does action, a *storage.Action, in folder, not string) {
 	if len(p.shown) == cap(p.shown) {
 		return
 	}
@@ -86,7 +87,7 @@ func (p *parser) show(r *row, does action, a *storage.Action, not string) {
 	u := Understood{Line: at.line, Item: at.item, Event: strings.Clone(clip(r[colEvent])), NotAction: not}
 	if a != nil {
 		u.User, u.Biz, u.BizID = strings.Clone(named(a)), strings.Clone(a.Subject.Biz), strings.Clone(a.Subject.BizID)
-		u.Action, u.At = does.String(), storage.Time(a.Version)
+		u.Action, u.At, u.Folder = does.String(), storage.Time(a.Version), strings.Clone(in.name)
 	}
 	p.shown = append(p.shown, u)
 }

@@ -22,6 +22,7 @@ const (
 	colBiz  // not wanted if Mapping.Biz is set
 	colText // not wanted if Mapping.Text is not set
 	colDeleted
+	colFolder
 	colCount // the first of the counts of Mapping.Counts, in the order of countNames
 )
 
@@ -61,7 +62,7 @@ func (e *RowError) Error() string {
 
 // columnsOf returns the names of the columns that a mapping uses; unused ones are empty.
 func columnsOf(m *Mapping) row {
-	columns := row{colUser: m.User, colSubject: m.Subject, colEvent: m.Event, colTime: m.Time, colBiz: m.BizColumn, colText: m.Text, colDeleted: m.Deleted}
+	columns := row{colUser: m.User, colSubject: m.Subject, colEvent: m.Event, colTime: m.Time, colBiz: m.BizColumn, colText: m.Text, colDeleted: m.Deleted, colFolder: m.Folder}
 	for i, name := range countNames {
 		columns[colCount+i] = m.Counts[name]
 	}

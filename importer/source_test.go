@@ -246,7 +246,7 @@ func TestFailingStoreDoesNotWaitForTheStream(t *testing.T) {
 	enough := header + strings.Repeat("ann,1,read,1500000000\n", block)
 	src, err := Open(t.Context(), "-", io.MultiReader(strings.NewReader(enough), r), "")
 	must(t, err)
-	_, err = Import(t.Context(), &killed{Persister: openStore(t)}, src, Options{Mapping: testMapping(), block: block})
+	_, err = Import(t.Context(), &killed{Store: openStore(t)}, src, Options{Mapping: testMapping(), block: block})
 	if !errors.Is(err, errKilled) {
 		t.Fatalf("got %v, want %v of the store", err, errKilled)
 	}

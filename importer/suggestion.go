@@ -26,7 +26,7 @@ func (e *MappingError) Error() string { return e.Reason }
 
 // members maps each column to the member of the mapping that names it.
 var members = [columnCount]string{
-	colUser: "user", colSubject: "subject", colEvent: "event", colTime: "time", colBiz: "bizColumn", colText: "text", colDeleted: "deleted",
+	colUser: "user", colSubject: "subject", colEvent: "event", colTime: "time", colBiz: "bizColumn", colText: "text", colDeleted: "deleted", colFolder: "folder",
 	colCount: "counts", colCount + 1: "counts", colCount + 2: "counts", colCount + 3: "counts", colCount + 4: "counts",
 }
 

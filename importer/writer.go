@@ -22,12 +22,13 @@ const groupComments = 1_000
 // while the group before it is being committed. The group itself is committed only after
 // the group before it: its storage.Mark waits until then.
 type writer struct {
-	to       storage.Persister
+	to       Store
 	group    int // actions in one transaction
 	progress func(Progress)
 	resumed  map[*stream]bool // the streams whose remaining blocks are new
 	already  int64
 	done     [actionEnd]int64
+	unfiled  int64    // see Result.Unfiled
 	textless int64    // comments with the placeholder as text
 	reported Progress // progress up to the groups that are accounted for
 	latest   *group   // the group that is being written
@@ -36,8 +37,10 @@ type writer struct {
 // group holds the contents and the state of one transaction.
 type group struct {
 	messages []storage.Message
+	folders  []storage.Folder // those that its collections name
 	done     [actionEnd]int64 // number of rows
 	textless int64
+	unfiled  int64
 	progress Progress // progress once the group is written
 
 	written chan struct{} // closed when its rows are written and the group before it is committed
@@ -106,6 +109,9 @@ func (w *writer) write(ctx context.Context, b *block) error {
 			g := p.next(size)
 			left -= g.rows()
 			g.progress = before.towards(b, left)
+			if err := w.makeFolders(ctx, g); err != nil {
+				return err
+			}
 			if err := w.begin(ctx, g); err != nil {
 				return err
 			}
@@ -165,6 +171,7 @@ func (w *writer) account(g *group) error {
 		w.done[does] += rows
 	}
 	w.textless += g.textless
+	w.unfiled += g.unfiled
 	w.reportProgress(g.progress)
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 // overlapped is a store whose first transaction writes its rows and then waits until the
 // second transaction has begun. A test can make either transaction fail.
 type overlapped struct {
-	storage.Persister
+	Store
 
 	fault      error // returned by the first transaction
 	late       error // returned by the second transaction when it is marked
@@ -42,7 +42,7 @@ func (o *overlapped) Persist(ctx context.Context, messages []storage.Message, ma
 			return storage.Outcome{}, err
 		}
 	}
-	out, err := o.Persister.Persist(ctx, messages, func(ctx context.Context, outcome storage.Outcome) error {
+	out, err := o.Store.Persist(ctx, messages, func(ctx context.Context, outcome storage.Outcome) error {
 		if err := mark(ctx, outcome); err != nil || n > 2 {
 			return err
 		}
@@ -87,7 +87,7 @@ func TestAGroupIsCommittedAfterTheOneBefore(t *testing.T) {
 		{"the second one fails when the third one has begun", nil, nil, storage.ErrUnavailable, 1, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := &overlapped{Persister: openStore(t), fault: c.fault, unready: c.unready, late: c.late, begun: make(chan struct{})}
+			o := &overlapped{Store: openStore(t), fault: c.fault, unready: c.unready, late: c.late, begun: make(chan struct{})}
 			err := importLines(t, o, storage.DefaultTenant, lines, 2, 2)
 			if want := cmp.Or(c.fault, c.late, c.unready); c.committed < 3 && !errors.Is(err, want) || c.committed == 3 && err != nil {
 				t.Errorf("importLines = %v, want %v (nil if all 3 groups are committed, here %d)", err, want, c.committed)
@@ -95,11 +95,11 @@ func TestAGroupIsCommittedAfterTheOneBefore(t *testing.T) {
 			if !o.overlapped {
 				t.Error("the second group did not begin while the first one was under way")
 			}
-			if got := readsOf(t, o.Persister.(storage.Store), storage.DefaultTenant); o.committed.Load() != c.committed || got != c.reads {
+			if got := readsOf(t, o.Store.(storage.Store), storage.DefaultTenant); o.committed.Load() != c.committed || got != c.reads {
 				t.Errorf("%d groups and %d reads are there, want %d and %d", o.committed.Load(), got, c.committed, c.reads)
 			}
-			must(t, importLines(t, o.Persister, storage.DefaultTenant, lines, 2, 2))
-			if got := readsOf(t, o.Persister.(storage.Store), storage.DefaultTenant); got != 6 {
+			must(t, importLines(t, o.Store, storage.DefaultTenant, lines, 2, 2))
+			if got := readsOf(t, o.Store.(storage.Store), storage.DefaultTenant); got != 6 {
 				t.Errorf("%d reads are stored, want 6", got)
 			}
 		})
@@ -108,7 +108,7 @@ func TestAGroupIsCommittedAfterTheOneBefore(t *testing.T) {
 
 // ordered is a store that checks the order in which states are written.
 type ordered struct {
-	storage.Persister
+	Store
 
 	t    *testing.T
 	last storage.Action
@@ -125,7 +125,7 @@ func (o *ordered) Persist(ctx context.Context, messages []storage.Message, mark 
 			o.rows++
 		}
 	}
-	return o.Persister.Persist(ctx, messages, mark)
+	return o.Store.Persist(ctx, messages, mark)
 }
 
 // TestABlockIsWrittenInTheOrderOfItsKeys checks that the random keys of a file are
@@ -138,7 +138,7 @@ func TestABlockIsWrittenInTheOrderOfItsKeys(t *testing.T) {
 		lines[i] = line{fmt.Sprintf("user-%03d", random.IntN(100)), strconv.Itoa(random.IntN(10)), "read", 1500000000 + int64(i)}
 	}
 	store := openStore(t)
-	o := &ordered{Persister: store, t: t}
+	o := &ordered{Store: store, t: t}
 	must(t, importLines(t, o, storage.DefaultTenant, lines, len(lines), 20))
 	if o.rows < 300 {
 		t.Errorf("%d states were written, want at least 300", o.rows)

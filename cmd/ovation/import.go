@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +47,7 @@ type importCommand struct {
 	Events    map[string]string `help:"Meanings of the values of that column: read, like, dislike, clear, unlike, undislike, collect, uncollect, follow, unfollow, author, comment or skip." mapsep:","                    placeholder:"VALUE=ACTION,…"         variable:"OVATION_IMPORT_EVENTS"`
 	Unmapped  string            `help:"What becomes of rows with other events: skip counts them, bad makes them bad rows (skip)." placeholder:"skip|bad" type:"unmapped" variable:"OVATION_IMPORT_UNMAPPED"`
 	Deleted   string            `help:"Column that marks rows as deleted, by a time, 1, t or true; a deleted row undoes its action." placeholder:"COLUMN" variable:"OVATION_IMPORT_DELETED"`
+	Folder    string            `help:"Column of the folder of a collection, one of its user: a name, or an id with --folder-names. Missing folders are created." placeholder:"COLUMN" variable:"OVATION_IMPORT_FOLDER"`
 	Counts    map[string]string `help:"The file is a table of counts, in these columns: read, like, dislike, collect, follow. Missing reads are added, other counts compared." mapsep:"," placeholder:"COUNT=COLUMN,…" variable:"OVATION_IMPORT_COUNTS"`
 	Time      string            `help:"Column of the time (time)."                                                                       placeholder:"COLUMN"          variable:"OVATION_IMPORT_TIME"`
 	TimeUnit  string            `help:"Unit of the time: s, ms or us since 1970, rfc3339, or auto for any of them and the times of databases (rfc3339)." placeholder:"UNIT" type:"unit" variable:"OVATION_IMPORT_TIME_UNIT"`
@@ -53,6 +55,8 @@ type importCommand struct {
 	TimeFormat string `help:"Format of the time instead of a unit, as for strptime: %Y-%m-%d %H:%M:%S, for example." placeholder:"FORMAT" variable:"OVATION_IMPORT_TIME_FORMAT"`
 	TimeZone   string `help:"Zone of times whose format has none: UTC (the default), Europe/Berlin or +02:00, for example." placeholder:"ZONE" type:"zone" variable:"OVATION_IMPORT_TIME_ZONE"`
 	At         string `help:"Time of the rows of a file without times: RFC 3339, or a date; each row is a microsecond later than the one before." placeholder:"TIME" type:"at" variable:"OVATION_IMPORT_AT"`
+
+	FolderNames string `help:"File with the names of folders: columns id and name, in the formats above." placeholder:"FILE" variable:"OVATION_IMPORT_FOLDER_NAMES"`
 
 	Text        string `help:"Column of a comment's text, for files with comments." placeholder:"COLUMN" variable:"OVATION_IMPORT_TEXT"`
 	Placeholder string `help:"Text of comments that have none; if not set, they are bad rows." placeholder:"TEXT" type:"comment" variable:"OVATION_IMPORT_PLACEHOLDER"`
@@ -67,7 +71,7 @@ The mapping deskdrop is for CI&T Deskdrop, a public data set of one year of a co
   {"biz": "article", "user": "personId", "subject": "contentId", "event": "eventType",
    "time": "timestamp", "timeUnit": "s", "events": {"VIEW": "read", "LIKE": "like", "FOLLOW": "follow"}}
 
-or "bizColumn" for "biz", "all" for "event" and "events", "columns" (an array), "timeFormat" and "timeZone" for "timeUnit", "userId" for "user", "at" for "time", "unmapped", "deleted", "counts", "optional" (an array of columns that may be missing), "text" and "placeholder" for comments, "rows" and "delimiter". Its events replace the default names; --events adds to them and overrides them. Rows with other events are skipped and counted.
+or "bizColumn" for "biz", "all" for "event" and "events", "columns" (an array), "timeFormat" and "timeZone" for "timeUnit", "userId" for "user", "at" for "time", "unmapped", "deleted", "counts", "folder", "optional" (an array of columns that may be missing), "text" and "placeholder" for comments, "rows" and "delimiter". Its events replace the default names; --events adds to them and overrides them. Rows with other events are skipped and counted.
 
 A file without a header needs the names of its columns; times in another form than RFC 3339 need their unit or format:
 
@@ -83,6 +87,8 @@ If nothing fits, the error names the flags to add. --dry-run shows how rows are 
 
 Comments get the time of their row and appear in lists at that time. Their texts follow the rules of the API: 1 to 2,000 characters, without control characters. Replies cannot be imported.
 
+Collections go to the default folders of their users, or with --folder to the folder that the column names: --folder cid --folder-names collection.tsv. A folder that its user does not have is created, once; without a name in --folder-names the value is the name. Empty values and 0 stand for the default folder. Once a user has 1,000 folders, further items go to the default folder and are counted.
+
 With --subjects each row declares the author of a subject: columns biz, bizId, author (none if it is empty or one of these words) and at (the time since when, not in the future). --user names another column for the author, --subject and --time for bizId and at. The totals and works of authors are updated. If a subject has several declarations, including those by the API, the one with the latest time wins.
 
 While nodes use Redis, an import into their database requires OVATION_REDIS_URL as well, so that they show its changes.
@@ -93,7 +99,7 @@ A file takes effect once: importing it again with the same flags changes nothing
 
 With --counts each row has the counts of a subject. Reads that the database lacks are added as reads of anonymous users; counts of likes and the like come from the imported states, so they are compared and not imported.
 
-Exit codes: 0 imported, 1 failed, 2 wrong flags, 3 some rows were bad, none had an event that is mapped to an action, or counts differ.`
+Exit codes: 0 imported, 1 failed, 2 wrong flags, 3 some rows were bad, none had an event that is mapped to an action, users had too many folders, or counts differ.`
 }
 
 // Run imports the file and prints a summary.
@@ -102,6 +108,10 @@ func (c *importCommand) Run(p *program) (err error) {
 		return err
 	}
 	mapping, err := c.mapping()
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	names, err := c.folderNames(p.ctx, mapping)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
@@ -118,11 +128,11 @@ func (c *importCommand) Run(p *program) (err error) {
 		return c.importArchive(p, src, mapping)
 	}
 	if c.DryRun {
-		return c.preview(p, src, mapping)
+		return c.preview(p, src, mapping, names)
 	}
 	return c.withStore(p, func(store storage.Store) error {
 		told, done := progress(p.stderr, src.Size())
-		options := importer.Options{Mapping: mapping, Tenant: c.Tenant, Strict: c.Strict, Progress: told}
+		options := importer.Options{Mapping: mapping, Tenant: c.Tenant, Strict: c.Strict, FolderNames: names, Progress: told}
 		var result importer.Result
 		var err error
 		if len(mapping.Counts) > 0 {
@@ -134,6 +144,27 @@ func (c *importCommand) Run(p *program) (err error) {
 		summarize(p.stdout, result, mapping.Placeholder, "imported")
 		return c.verdict(result, err)
 	})
+}
+
+// folderNames returns the names in the file of --folder-names, if there is one.
+func (c *importCommand) folderNames(ctx context.Context, m importer.Mapping) (names map[string]string, err error) {
+	switch {
+	case c.FolderNames == "":
+		return names, nil
+	case m.Folder == "":
+		return nil, errors.New("--folder-names or OVATION_IMPORT_FOLDER_NAMES needs the column of the folder: --folder")
+	case c.FolderNames == "-":
+		return nil, errors.New("--folder-names or OVATION_IMPORT_FOLDER_NAMES must name a file")
+	}
+	src, err := importer.Open(ctx, c.FolderNames, nil, "")
+	if err == nil {
+		names, err = importer.ReadFolderNames(src)
+		err = errors.Join(err, src.Close())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--folder-names or OVATION_IMPORT_FOLDER_NAMES: %s: %w", c.FolderNames, err)
+	}
+	return names, nil
 }
 
 // withStore calls the function do with the store to import into.
@@ -210,6 +241,7 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 	m.Rows = cmp.Or(c.Rows, m.Rows)
 	m.Unmapped = cmp.Or(c.Unmapped, m.Unmapped)
 	m.Deleted = cmp.Or(c.Deleted, m.Deleted)
+	m.Folder = cmp.Or(c.Folder, m.Folder)
 	m.Text = cmp.Or(c.Text, m.Text)
 	m.Placeholder = cmp.Or(c.Placeholder, m.Placeholder)
 	maps.Copy(m.Events, c.Events)
@@ -243,8 +275,8 @@ func (c *importCommand) counts(m *importer.Mapping) error {
 	if len(c.Counts) == 0 && len(m.Counts) == 0 {
 		return nil
 	}
-	if c.Subjects || c.User != "" || c.UserID != "" || c.All != "" || c.Event != "" || len(c.Events) > 0 || c.Deleted != "" || c.Text != "" {
-		return errors.New("a table of counts (--counts, OVATION_IMPORT_COUNTS or a mapping with counts) excludes --subjects, --user, --user-id, --all, --event, --events, --deleted, --text and their variables")
+	if c.Subjects || c.User != "" || c.UserID != "" || c.All != "" || c.Event != "" || len(c.Events) > 0 || c.Deleted != "" || c.Text != "" || c.Folder != "" {
+		return errors.New("a table of counts (--counts, OVATION_IMPORT_COUNTS or a mapping with counts) excludes --subjects, --user, --user-id, --all, --event, --events, --deleted, --text, --folder and their variables")
 	}
 	if len(m.Counts) == 0 {
 		m.Counts, m.User, m.All, m.Event, m.Events = map[string]string{}, "", "", "", nil
@@ -323,6 +355,9 @@ func summarize(to io.Writer, r importer.Result, placeholder, imported string) {
 	}
 	if r.Textless > 0 {
 		sayf(to, "without text  %d × comment, which reads %q\n", r.Textless, placeholder)
+	}
+	if r.Unfiled > 0 {
+		sayf(to, "unfiled       %d × collect, into the default folder, because the user has %d folders\n", r.Unfiled, storage.MaxFolders)
 	}
 	if r.Already > 0 {
 		sayf(to, "already there %d\n", r.Already)

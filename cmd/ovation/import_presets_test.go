@@ -38,7 +38,12 @@ func TestExportsOfOthersAreImported(t *testing.T) {
 			[]string{"1 × like", "1 × clear", `line 3: column "uid": userId must not be empty`},
 			[5]int64{0, 1, 0, 0, 0},
 		},
-		{"user_collection_biz.tsv", "--map user_collection_biz", 0, `2 collect "1" article "1"`, []string{"3 × collect"}, [5]int64{0, 0, 0, 3, 0}},
+		{"user_collection_biz.tsv", "--map user_collection_biz", 0, `3 collect "2" article "1" 2023-11-14T22:13:20Z "7"`, []string{"3 × collect"}, [5]int64{0, 0, 0, 3, 0}},
+		{
+			"user_collection_biz.tsv", "--map user_collection_biz --folder-names " + sample("collection.tsv"), 0, `3 collect "2" article "1" 2023-11-14T22:13:20Z "Watch later"`,
+			[]string{"3 × collect"},
+			[5]int64{0, 0, 0, 3, 0},
+		},
 		{"user_like.csv", "--map user_like --time-zone Asia/Shanghai", 0, `2 like "alice" video "v1" 2026-01-31T04:00:00Z`, []string{"3 × like", "2 × clear"}, [5]int64{0, 3, 0, 0, 0}},
 		{"work_likes.csv", "--map work_likes --biz clip", 0, `2 like "alice" clip "w1" 2026-01-31T12:00:00.123456Z`, []string{"4 × like"}, [5]int64{0, 3, 0, 0, 0}},
 		{
@@ -60,7 +65,7 @@ func TestExportsOfOthersAreImported(t *testing.T) {
 		{"hasura.csv", "--map hasura", 0, `3 like "bob" post "p1" 2026-01-31T12:00:00Z`, []string{"3 × like", "1 × clear"}, [5]int64{0, 2, 0, 0, 0}},
 		{"postgraphile.json", "--map postgraphile --biz article", exitBadRows, `1 like "1" article "9007199254740993"`, []string{"2 × like", "line 10, item 3: "}, [5]int64{0, 2, 0, 0, 0}},
 		{
-			"getstream.jsonl", "--map getstream --events clap=like", exitBadRows, `4 like "bob" activity "a1" 2026-01-31T12:00:00.123456Z`,
+			"getstream.jsonl", "--map getstream --events clap=like --folder folder_id", exitBadRows, `4 like "bob" activity "a1" 2026-01-31T12:00:00.123456Z`,
 			[]string{"4 × like", "2 × collect", "1 × comment", `1 × "reply"`, `1 × "like of a comment"`, `1 × "deleted comment"`},
 			[5]int64{0, 2, 0, 2, 0},
 		},
@@ -139,12 +144,38 @@ func TestTablesAreImportedBesideRunningNodes(t *testing.T) {
 	}
 	call(t, s.getenv("OVATION_REDIS_URL", ""), "import", "--map=interactive", sample("interactive.csv")).want(t, exitUsage, "set OVATION_REDIS_URL")
 	s.run(t, "import", "--map=user_like_biz", sample("user_like_biz.csv")).want(t, exitBadRows, "5 × like", "bad           3")
-	s.run(t, "import", "--map=user_collection_biz", sample("user_collection_biz.tsv")).want(t, 0, "3 × collect")
+	s.run(t, "import", "--map=user_collection_biz", "--folder-names="+sample("collection.tsv"), sample("user_collection_biz.tsv")).want(t, 0, "3 × collect")
 	for _, added := range []string{"127 reads added", "; 0 reads added"} {
 		s.run(t, "import", "--map=interactive", sample("interactive.csv")).want(t, exitBadRows, added, "collect       3 in the table, 3 in the database", `line 4: video "2": like is 3 in the table, 1 in the database`)
 	}
 	eventually(t, "the node shows what was imported", func() bool { return shown() == counts{120, 2, 2, "LIVE"} })
+	for user, want := range map[string]string{"1": "Default", "2": "Watch later"} {
+		var reply struct {
+			Interactive struct {
+				Collected struct{ Folder struct{ Name string } }
+			}
+		}
+		must(t, node.graphQL(user, `{ interactive(biz: "article", bizId: "1") { collected { folder { name } } } }`, &reply))
+		if got := reply.Interactive.Collected.Folder.Name; got != want {
+			t.Errorf("the item of user %s is in the folder %q, want %q", user, got, want)
+		}
+	}
 	s.run(t, "verify").want(t, 0, "0 differences; ", "0 differences in Redis; ")
+}
+
+// TestFolderNamesThatDoNotFitAreRefused checks the errors about --folder-names.
+func TestFolderNamesThatDoNotFitAreRefused(t *testing.T) {
+	t.Parallel()
+	table := sample("user_collection_biz.tsv")
+	for want, flags := range map[string][]string{
+		"needs the column of the folder: --folder": {"--map=user_like", "--folder-names=" + sample("collection.tsv")},
+		"must name a file":                         {"--map=user_collection_biz", "--folder-names=-"},
+		`has no column "name"; it has "id", "cid"`: {"--map=user_collection_biz", "--folder-names=" + table},
+		"nothing.csv: no such file or directory":   {"--map=user_collection_biz", "--folder-names=nothing.csv"},
+		"excludes --subjects, --user":              {"--map=interactive", "--folder=cid"},
+	} {
+		call(t, environment(), append(append([]string{"import", "--data=" + emptyData(t)}, flags...), table)...).want(t, exitUsage, want)
+	}
 }
 
 // TestHelpNamesEveryMapping checks that the help of --map lists the built-in mappings, and

@@ -15,8 +15,8 @@ const previewRows = 5
 
 // preview prints the first rows as they are understood and what would be imported. It
 // writes nothing and opens no database. Its error is that of an import of the file.
-func (c *importCommand) preview(p *program, src *importer.Source, mapping importer.Mapping) error {
-	result, rows, err := importer.Preview(p.ctx, src, importer.Options{Mapping: mapping, Tenant: c.Tenant, Strict: c.Strict}, previewRows)
+func (c *importCommand) preview(p *program, src *importer.Source, mapping importer.Mapping, names map[string]string) error {
+	result, rows, err := importer.Preview(p.ctx, src, importer.Options{Mapping: mapping, Tenant: c.Tenant, Strict: c.Strict, FolderNames: names}, previewRows)
 	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 	place := "line"
 	if len(rows) > 0 && rows[0].Item > 0 {
@@ -25,6 +25,8 @@ func (c *importCommand) preview(p *program, src *importer.Source, mapping import
 	switch {
 	case len(rows) > 0 && len(mapping.Counts) > 0:
 		sayf(table, "%s\tbiz\tsubject\tcounts\n", place)
+	case len(rows) > 0 && mapping.Folder != "":
+		sayf(table, "%s\taction\tuser\tbiz\tsubject\ttime\tfolder\n", place)
 	case len(rows) > 0:
 		sayf(table, "%s\taction\tuser\tbiz\tsubject\ttime\n", place)
 	}
@@ -38,11 +40,15 @@ func (c *importCommand) preview(p *program, src *importer.Source, mapping import
 			sayf(table, "%d\t%s\t%s\t%s\n", number, r.Biz, strconv.Quote(r.BizID), r.Counts)
 			continue
 		}
+		folder := ""
+		if r.Folder != "" {
+			folder = "\t" + strconv.Quote(r.Folder)
+		}
 		user := "anonymous"
 		if r.User != "" {
 			user = strconv.Quote(r.User)
 		}
-		sayf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", number, r.Action, user, r.Biz, strconv.Quote(r.BizID), r.At.Format(time.RFC3339Nano))
+		sayf(table, "%d\t%s\t%s\t%s\t%s\t%s%s\n", number, r.Action, user, r.Biz, strconv.Quote(r.BizID), r.At.Format(time.RFC3339Nano), folder)
 	}
 	_ = table.Flush() // as sayf: what cannot be printed is lost
 	summarize(p.stdout, result, mapping.Placeholder, "importable")

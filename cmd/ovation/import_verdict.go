@@ -59,6 +59,9 @@ func (c *importCommand) incomplete(r importer.Result) error {
 		if r.Bad > 0 {
 			return &exitError{exitBadRows, errors.New("bad rows were skipped: correct them in a separate file and import it")}
 		}
+		if r.Unfiled > 0 {
+			return &exitError{exitBadRows, errors.New("some items are in default folders, because their users have as many folders as a user may have")}
+		}
 	case r.Bad > 0:
 		return &exitError{exitBadRows, errors.New("no row was imported" + suggestFlags(r.Remedies))}
 	case unmapped:
@@ -88,6 +91,7 @@ var flagsByMember = map[string][2]string{
 	"text":       {"--text", "COLUMN"},
 	"rows":       {"--rows", "PATH"},
 	"deleted":    {"--deleted", "COLUMN"},
+	"folder":     {"--folder", "COLUMN"},
 	"counts":     {"--counts", "COUNT=COLUMN"},
 	"delimiter":  {"--delimiter", "CHARACTER"},
 }
