@@ -15,8 +15,10 @@ type flagsCommand struct{}
 
 // Run prints the flags of all commands.
 func (*flagsCommand) Run(p *program, parsed *kong.Context) error {
-	printFlags(p.stdout, parsed.Model)
-	return nil
+	var text strings.Builder
+	printFlags(&text, parsed.Model)
+	_, err := io.WriteString(p.stdout, text.String())
+	return err
 }
 
 // servers are the commands that share most of their flags. They have one table.
@@ -106,9 +108,9 @@ func defaultOf(flag *kong.Flag) string {
 
 // defaultText returns the default, or those of the commands if they differ.
 func (f *describedFlag) defaultText() string {
-	var texts []string
-	for _, command := range f.commands {
-		texts = append(texts, f.defaults[command])
+	texts := make([]string, len(f.commands))
+	for i, command := range f.commands {
+		texts[i] = f.defaults[command]
 	}
 	if len(slices.Compact(slices.Clone(texts))) == 1 {
 		return texts[0]
