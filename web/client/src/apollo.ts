@@ -1,5 +1,7 @@
-import { ApolloLink, Observable, type ApolloClient, type TypePolicies } from '@apollo/client';
+import { ApolloLink, Observable, type ApolloClient, type ObservableQuery, type TypePolicies } from '@apollo/client';
+import { OperationTypeNode } from 'graphql';
 import { Newest } from './newest.js';
+import { Retries } from './retries.js';
 import { run, type Sink } from './run.js';
 import { embedded, nodes } from './schema.js';
 import { whenLive, type Live } from './when-live.js';
@@ -54,14 +56,53 @@ function newestOf(client: ApolloClient): Newest {
   });
 }
 
-// refetchWhenLive refetches active queries when the socket becomes live: those that
-// failed, and all of them if the connection was lost. Without it, a page that is
-// opened while the server is unavailable stays empty. It returns a function that stops it.
+// refetchWhenLive repeats active queries that failed: when the socket becomes live, when
+// the machine is online again, and otherwise after growing pauses, see Retries. After a
+// lost connection it refetches all active queries. Without it, a page that is opened while
+// the server is unavailable stays empty. It returns a function that stops it.
 export function refetchWhenLive(client: ApolloClient, socket: Live): () => void {
-  return whenLive(socket, (lost) => {
-    for (const query of client.getObservableQueries('active')) {
-      if (query.options.fetchPolicy === 'cache-only' || !(lost || query.getCurrentResult().error)) continue;
-      query.refetch().catch(() => {}); // the query reports the error
-    }
+  const repeat = (wanted: (query: ObservableQuery) => boolean): number => {
+    const queries = [...client.getObservableQueries('active')].filter((query) => query.options.fetchPolicy !== 'cache-only' && wanted(query));
+    for (const query of queries) query.refetch().catch(() => {}); // the query reports the error
+    return queries.length;
+  };
+  const hasFailed = (query: ObservableQuery) => query.getCurrentResult().error !== undefined;
+  const retries = new Retries<string>(socket, (key) => {
+    if (repeat((query) => hasFailed(query) && keyOf(query.queryName, query.variables) === key) === 0) retries.done(key);
+  });
+  const unwatch = whenLive(socket, (lost) => {
+    if (lost) repeat((query) => !retries.has(keyOf(query.queryName, query.variables)));
+  });
+  const before = client.link;
+  client.setLink(outcomes(retries).concat(before));
+  return () => {
+    unwatch();
+    retries.stop();
+    client.setLink(before);
+  };
+}
+
+// outcomes passes everything on, and reports which queries fail.
+function outcomes(retries: Retries<string>): ApolloLink {
+  return new ApolloLink((operation, forward) => {
+    if (operation.operationType !== OperationTypeNode.QUERY || operation.getContext()[ownQuery]) return forward(operation);
+    const key = keyOf(operation.operationName, operation.variables);
+    return new Observable<ApolloLink.Result>((observer) => {
+      const sent = forward(operation).subscribe({
+        next(result) {
+          if (result.errors?.length) retries.failed(key, result);
+          else retries.done(key);
+          observer.next(result);
+        },
+        error(error) {
+          retries.failed(key, error);
+          observer.error(error);
+        },
+        complete: () => observer.complete(),
+      });
+      return () => sent.unsubscribe();
+    });
   });
 }
+
+const keyOf = (name: string | undefined, variables: object | undefined) => `${name ?? ''} ${JSON.stringify(variables ?? {})}`;

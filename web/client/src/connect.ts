@@ -1,4 +1,5 @@
 import { createClient, type Client } from 'graphql-ws';
+import { backoff, isOffline } from './backoff.js';
 import { resuming } from './resume.js';
 import { Tokens, TokenRejected, type TokenSource } from './token.js';
 import { Value, type Watched } from './value.js';
@@ -59,7 +60,7 @@ export function connect({ url, token, params, webSocketImpl }: Options): Socket 
     retryAttempts: Infinity,
     // By itself, graphql-ws gives up when a server is unavailable and retries an invalid token.
     shouldRetry: (problem) => !(problem instanceof TokenRejected) && (codeOf(problem) !== rejected || tokens.mayHaveAnother),
-    retryWait: (retries) => pause(Math.min(longestPause, firstPause * 2 ** retries) * (0.5 + Math.random() / 2)),
+    retryWait: (retries) => pause(backoff(retries, firstPause, longestPause)),
     lazyCloseTimeout: linger,
     keepAlive: pingEvery,
     on: {
@@ -99,7 +100,7 @@ function stateAfter(code: number, tokens: Tokens): Status['state'] {
   if (code === 1000) return 'idle';
   if (code === rejected && !tokens.mayHaveAnother) return 'rejected';
   if (fatal.has(code) || (code < 2000 && !transient.has(code))) return 'failed';
-  return globalThis.navigator?.onLine === false ? 'offline' : 'reconnecting';
+  return isOffline() ? 'offline' : 'reconnecting';
 }
 
 function codeOf(problem: unknown): unknown {

@@ -1,6 +1,6 @@
 /// <reference types="node" />
 // Pages that were opened, or left open, while the server was unavailable are filled once
-// the socket is live, with each client.
+// the socket is live, and without a storm of requests, with each client.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { ApolloClient, ApolloLink, InMemoryCache, Observable } from '@apollo/client';
@@ -9,7 +9,7 @@ import { filter, makeSubject, pipe, subscribe } from 'wonka';
 import { newestLink, refetchWhenLive, typePolicies } from '../src/apollo';
 import { Value, type Status } from '../src/index';
 import { ovationExchange, refetchExchange } from '../src/urql';
-import { cardOf, feed, subject, type Card } from './operations';
+import { cardOf, feed, live, subject, type Card } from './operations';
 import { settled } from './page';
 
 // Network connects to a server that is up or down.
@@ -84,6 +84,14 @@ function show(shown: string[], data: Data, error: unknown): void {
   if (shown.at(-1) !== now) shown.push(now);
 }
 
+// answered waits for responses while timers are those of the test.
+async function answered(tick: () => void): Promise<void> {
+  for (let turn = 0; turn < 4; turn++) {
+    await new Promise((resolve) => setImmediate(resolve));
+    tick();
+  }
+}
+
 for (const [name, open] of [['urql', urqlView], ['Apollo Client', apolloView]] as const) {
   suite(name, () => {
     test('a page that is opened while the server is down is filled when the socket is live', async () => {
@@ -118,14 +126,39 @@ for (const [name, open] of [['urql', urqlView], ['Apollo Client', apolloView]] a
       assert.equal(network.requests, 2, 'nor is it when nothing was subscribed');
     });
 
-    test('a query that still fails is refetched the next time', async () => {
+    test('a query that still fails is refetched the next time', async (t) => {
+      t.mock.timers.enable({ apis: ['Date'] });
       const network = new Network();
       const { shown } = open(network);
       await network.be('reconnecting', 'live');
       assert.deepEqual(shown, ['failed']);
       network.up = true;
+      t.mock.timers.tick(5_000);
       await network.be('reconnecting', 'live');
       assert.deepEqual(shown, ['failed', '10']);
+    });
+
+    test('a query that fails is repeated after growing pauses, while the socket is live or not', async (t) => {
+      for (const state of ['live', 'reconnecting'] as const) {
+        t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
+        const pass = async (seconds: number) => {
+          for (let n = 0; n < seconds * 2; n++) {
+            t.mock.timers.tick(500);
+            await answered(() => t.mock.timers.tick(0));
+          }
+        };
+        const network = new Network();
+        network.status.set({ state, reason: '' });
+        const { shown, leave } = open(network);
+        await pass(20);
+        assert.ok(network.requests >= 3 && network.requests <= 6, `${network.requests}`);
+        assert.deepEqual(shown, ['failed']);
+        network.up = true;
+        await pass(31);
+        assert.deepEqual(shown, ['failed', '10']);
+        leave();
+        t.mock.timers.reset();
+      }
     });
 
     test('a view that was left is not refetched', async () => {
@@ -138,3 +171,36 @@ for (const [name, open] of [['urql', urqlView], ['Apollo Client', apolloView]] a
     });
   });
 }
+
+test('urql: events about a subject do not repeat a query about it that fails', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
+  const sent: Operation[] = [];
+  const answers = makeSubject<OperationResult>();
+  const exchange: Exchange = () => (operations) => {
+    pipe(
+      operations,
+      filter((operation) => operation.kind !== 'teardown'),
+      subscribe((operation: Operation) => void sent.push(operation)),
+    );
+    return answers.source;
+  };
+  const network = new Network();
+  const client = new Client({ url: 'http://unused.test', preferGetMethod: false, exchanges: [refetchExchange(network), ovationExchange(), exchange] });
+  const one = /* GraphQL */ `query One($biz: String!, $bizId: ID!) { interactive(biz: $biz, bizId: $bizId) { id biz bizId version likeCount } }`;
+  const more = /* GraphQL */ `query More($biz: String!, $bizId: ID!) { interactive(biz: $biz, bizId: $bizId) { id biz bizId version comments { edges { node { id } } } } }`;
+  const errors: unknown[] = [];
+  client.query(one, subject).subscribe(() => {});
+  answers.next(makeResult(sent[0]!, { data: { __typename: 'Query', interactive: structuredClone(cardOf(5, 10)) }, hasNext: false } as never));
+  await answered(() => {});
+  client.query(more, subject).subscribe(({ error }) => errors.push(error));
+  answers.next(makeErrorResult(sent[1]!, new Error('Bad Gateway')));
+  client.subscription(live, { subjects: [subject] }).subscribe(() => {});
+  await answered(() => {});
+  const events = sent.find(({ kind }) => kind === 'subscription')!;
+  for (let n = 0; n < 50; n++) {
+    answers.next(makeResult(events, { data: { __typename: 'Subscription', interactiveChanged: structuredClone(cardOf(6 + n, 11 + n)) }, hasNext: true } as never));
+    await answered(() => {});
+  }
+  assert.equal(sent.filter(({ kind }) => kind === 'query').length, 2);
+  assert.ok(errors.at(-1), 'the error stays');
+});
