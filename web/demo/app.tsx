@@ -22,9 +22,9 @@ export function App() {
         Skip to the content
       </a>
       <Masthead route={route} />
+      <Notices />
       <Main route={route} />
       <Mail route={route} />
-      <Notices />
     </SessionProvider>
   );
 }

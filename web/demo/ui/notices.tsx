@@ -9,6 +9,7 @@ import { openLogin } from './viewer-dialog';
 
 interface Notice {
   readonly id: number;
+  readonly about: string; // a notice replaces the one before it about the same
   readonly text: string;
   readonly action?: { readonly label: string; readonly run: () => void };
 }
@@ -17,6 +18,7 @@ const shown = new Store<readonly Notice[]>([]);
 const announcement = new Store('');
 const maxNotices = 3; // notices at the same time
 const shownFor = 9_000; // milliseconds without the pointer or the focus on a notice
+const timers = new Map<number, ReturnType<typeof setTimeout>>(); // by the id of the notice
 let nextId = 1;
 
 // announce passes a text to screen readers only, about what other viewers see happen.
@@ -24,41 +26,84 @@ export function announce(text: string): void {
   announcement.set(text);
 }
 
+// showNotice shows a text, in place of the one before it about the same.
+export function showNotice(text: string, about = text, action?: Notice['action']): void {
+  const id = nextId++;
+  const rest = shown.get().filter((notice) => notice.about !== about);
+  shown.set([...rest, { id, about, text, ...(action && { action }) }].slice(-maxNotices));
+  release(id);
+}
+
 // showFailure shows the error of an attempt ("like “title”") and what to do about it; again
 // repeats the attempt.
 export function showFailure(attempt: string, error: CombinedError, again?: () => void): void {
   const advice = advise(error);
   const text = `${unconfirmed(error) ? 'Tried to' : 'Could not'} ${attempt}. ${advice.text}`;
-  const rest = shown.get().filter((notice) => notice.text !== text);
   const action = advice.signIn
     ? { label: 'Log in', run: () => openLogin() }
     : advice.retry && again
       ? { label: 'Try again', run: again }
       : undefined;
-  shown.set([...rest, { id: nextId++, text, ...(action && { action }) }].slice(-maxNotices));
+  showNotice(text, text, action);
 }
 
 function dismiss(id: number): void {
+  hold(id);
   shown.set(shown.get().filter((notice) => notice.id !== id));
 }
 
-// Notices shows both: on the page, or in the topmost dialog.
+// release has a notice leave after its time, whatever is rendered meanwhile.
+function release(id: number): void {
+  hold(id);
+  timers.set(id, setTimeout(() => dismiss(id), shownFor));
+}
+
+function hold(id: number): void {
+  clearTimeout(timers.get(id));
+  timers.delete(id);
+}
+
+// Notices shows both: above the view or, if a dialog is open, at the top of the topmost one.
+// Notices take a place of their own, so that they cover nothing.
 export function Notices() {
   const notices = useStore(shown);
-  const host = useStore(dialogs).at(-1) ?? document.body;
-  return createPortal(
+  const announced = useStore(announcement);
+  const [place, setPlace] = useState<HTMLElement | null>(null);
+  const dialog = useStore(dialogs).at(-1);
+  const host = dialog ?? place;
+  return (
     <>
-      <div className="unseen" role="status" aria-live="polite">
-        {useStore(announcement)}
-      </div>
-      <div className="notices" role="region" aria-label="Notices" aria-live="polite">
-        {notices.map((notice) => (
-          <NoticeCard key={notice.id} notice={notice} />
-        ))}
-      </div>
-    </>,
-    host,
+      <div className="notices-place" ref={setPlace} />
+      {host &&
+        createPortal(
+          <>
+            <div className="unseen" role="status" aria-live="polite">
+              {announced}
+            </div>
+            <div className="notices" role="region" aria-label="Notices" aria-live="polite" ref={dialog ? undefined : takePlace}>
+              {notices.map((notice) => (
+                <NoticeCard key={notice.id} notice={notice} />
+              ))}
+            </div>
+          </>,
+          host,
+        )}
+    </>
   );
+}
+
+const sizes = typeof ResizeObserver === 'undefined' ? undefined : new ResizeObserver((changes) => setHeight((changes.at(-1)!.target as HTMLElement).offsetHeight));
+
+// takePlace keeps the height of the notices above the view in a variable, for views that fill
+// the rest of the screen.
+function takePlace(element: HTMLElement | null): void {
+  sizes?.disconnect();
+  if (element) sizes?.observe(element);
+  setHeight(element?.offsetHeight ?? 0);
+}
+
+function setHeight(pixels: number): void {
+  document.documentElement.style.setProperty('--notices', `${pixels}px`);
 }
 
 function NoticeCard({ notice: { id, text, action } }: { notice: Notice }) {
@@ -66,9 +111,9 @@ function NoticeCard({ notice: { id, text, action } }: { notice: Notice }) {
   const [focused, setFocused] = useState(false);
   const held = hovered || focused;
   useEffect(() => {
-    if (held) return undefined;
-    const timer = setTimeout(() => dismiss(id), shownFor);
-    return () => clearTimeout(timer);
+    if (!held) return undefined;
+    hold(id);
+    return () => release(id);
   }, [id, held]);
   return (
     <div
