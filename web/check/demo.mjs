@@ -34,6 +34,7 @@ import {
   truth,
 } from './demo-kit.mjs';
 import { draftsAreKept, editsAreKept, focusStaysInTheDrawer, textTypedMeanwhileIsKept } from './demo-drawer.mjs';
+import { actionsSurviveAReload, failures, noStorm, noticesCoverNothing } from './demo-failures.mjs';
 import { foldersAreChanged, foldersByKeyboard } from './demo-folders.mjs';
 import { moreByKeyboard } from './demo-more.mjs';
 import { cardsOpen, itemLooks, notLiveSaysWhy, readsAreListed } from './demo-items.mjs';
@@ -48,7 +49,7 @@ import {
   rejectedChangesAreRolledBack,
 } from './demo-talk.mjs';
 
-const gone = /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR_INTERNET_DISCONNECTED|WebSocket connection|status of 50[23]/;
+const gone = /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR_INTERNET_DISCONNECTED|WebSocket connection|status of (429|50[23])/;
 
 const { visit, shoot, close } = await openBrowser(base, out);
 try {
@@ -74,6 +75,9 @@ try {
     await visit('doubts', light, staleCountsAreMarked);
     await visit('not live', light, (page) => notLiveSaysWhy(page, shoot));
     await visit('offline', light, offlineIsReported, gone);
+    for (const [way, socket] of failures) await visit(`${way}, socket ${socket}`, light, (page) => noStorm(page, way, socket), gone);
+    for (const size of [light, { ...phone, colorScheme: 'light' }]) await visit('notices', size, (page) => noticesCoverNothing(page, shoot));
+    await visit('kept', light, actionsSurviveAReload, gone);
     await visit('comments offline', light, nothingIsMissedOffline, gone);
     await visit('comments unconfirmed', light, (page) => repeatedCommentIsAddedOnce(page, shoot));
     await visit('comments refused', light, rejectedChangesAreRolledBack);
@@ -411,13 +415,14 @@ async function offlineIsReported(page) {
   await linkIs(page, 'Offline');
   await button(page, 'Like').click();
   const notices = page.getByRole('region', { name: 'Notices' });
-  await notices.getByText('You are offline. It is not known whether this was done').hover(); // so that it stays
-  await until('the like is taken back', async () => (await count(page)) === before || (await count(page)));
+  await notices.getByText('Will send when you are back online.').hover(); // so that it stays
+  assert.deepEqual([await count(page), await isPressed(page)], [before + 1, true], 'it shows');
+  for (let n = 0; n < 10; n++) await button(page, 'Like').click();
   await shoot(page, 'offline');
   await page.context().setOffline(false);
-  await linkIs(page, 'Live');
-  await notices.getByRole('button', { name: 'Try again' }).click();
   await until('it is liked', async () => (await truth(ada)).liked !== null);
+  await linkIs(page, 'Live');
+  await until('it shows once', async () => (await count(page)) === before + 1 && (await isPressed(page)));
   await button(page, 'Like').click();
   await until('and no more', async () => (await truth(ada)).liked === null);
 }

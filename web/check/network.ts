@@ -1,5 +1,5 @@
 // A network for tests of the demo, on which the test gives every response.
-import { makeResult, type Exchange, type Operation, type OperationResult } from '@urql/core';
+import { makeErrorResult, makeResult, type Exchange, type Operation, type OperationResult } from '@urql/core';
 import { filter, makeSubject, pipe, subscribe } from 'wonka';
 
 // Network keeps the operations that were sent until they have a response.
@@ -19,14 +19,16 @@ export class Network {
   // names returns the names of the operations that wait for a response.
   names = (): string[] => this.sent.filter((one) => one.kind !== 'subscription').map(nameOf);
 
-  // answer responds to the first operation of a name, with data or the code of an error.
-  async answer(name: string, data: object | string): Promise<void> {
+  // answer responds to the first operation of a name, with data, the code of an error, its
+  // extensions, or an error of the network.
+  async answer(name: string, data: object | string | Error): Promise<void> {
     const place = this.sent.findIndex((one) => nameOf(one) === name && one.kind !== 'subscription');
     if (place < 0) throw new Error(`nothing named ${name} was sent, but ${this.names()}`);
     const [operation] = this.sent.splice(place, 1);
     const __typename = operation!.kind === 'mutation' ? 'Mutation' : 'Query';
-    const result = typeof data === 'string' ? { data: null, errors: [{ message: 'no', extensions: { code: data } }] } : { data: { __typename, ...data } };
-    this.answers.next(makeResult(operation!, result));
+    const extensions = typeof data === 'string' ? { code: data } : 'code' in data ? data : undefined;
+    const result = extensions ? { data: null, errors: [{ message: 'no', extensions }] } : { data: { __typename, ...(data as object) } };
+    this.answers.next(data instanceof Error ? makeErrorResult(operation!, data) : makeResult(operation!, result));
     await settled();
   }
 

@@ -263,7 +263,7 @@ async function chatOffline(a, b) {
   const late = `while you were away ${stamp}`;
   await a.getByLabel(`Message to ${noah.name}`).fill(late);
   await a.keyboard.press('Enter');
-  await a.getByText('Not sent. You are offline.').waitFor();
+  await a.locator('[data-pending]').getByText('Will send when you are back online.').waitFor();
   await b.getByLabel(`Message to ${mia.name}`).fill('Are you there?');
   await b.getByRole('button', { name: 'Send', exact: true }).click();
   await shoot(a, 'story-offline');
@@ -271,7 +271,7 @@ async function chatOffline(a, b) {
   await linkIs(a, 'Live');
   await a.getByRole('log').getByText('Are you there?').waitFor();
   await b.getByRole('log').getByText(late).waitFor();
-  await a.getByText(/^Not sent/).waitFor({ state: 'detached' });
+  await a.locator('[data-pending]').waitFor({ state: 'detached' });
   for (const page of [a, b]) await until('it is there once', async () => (await page.getByRole('log').getByText(late).count()) === 1);
 }
 

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'react';
+import { backoff } from '@ovation/client';
 
 export interface Polled<T> {
   readonly value: T | null; // the last response; null before the first
@@ -8,25 +9,28 @@ export interface Polled<T> {
 const atLeast = 2_000; // milliseconds between two requests
 const times = 10; // the page waits this many times the duration of the last request
 
-// usePolled polls while the page is visible. Slow requests are repeated less often. A new
-// key starts again.
+// usePolled polls while the page is visible. Slow requests, and those that fail, are
+// repeated less often. A new key starts again.
 export function usePolled<T>(key: string, ask: (signal: AbortSignal) => Promise<T>): Polled<T> {
   const [state, setState] = useState<Polled<T> & { key: string }>({ key, value: null, problem: '' });
   useEffect(() => {
     const left = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let failures = 0; // consecutive
     const turn = async () => {
       const begin = performance.now();
       if (!document.hidden) {
         try {
           const value = await ask(left.signal);
+          failures = 0;
           if (!left.signal.aborted) setState({ key, value, problem: '' });
         } catch (error) {
+          failures++;
           const problem = error instanceof Error ? error.message : String(error);
           if (!left.signal.aborted) setState((before) => ({ key, value: before.key === key ? before.value : null, problem }));
         }
       }
-      if (!left.signal.aborted) timer = setTimeout(turn, Math.max(atLeast, times * (performance.now() - begin)));
+      if (!left.signal.aborted) timer = setTimeout(turn, Math.max(atLeast, times * (performance.now() - begin), failures > 0 ? backoff(failures) : 0));
     };
     void turn();
     return () => {

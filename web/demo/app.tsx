@@ -1,9 +1,10 @@
 import { useEffect, useRef } from 'react';
 import { useRoute, type Route } from './route';
-import { SessionProvider } from './session';
+import { SessionProvider, useSession } from './session';
 import { Mail } from './ui/mail';
 import { Masthead } from './ui/masthead';
 import { Notices } from './ui/notices';
+import { Failed } from './ui/pages';
 import { Chat } from './views/chat';
 import { Chats } from './views/chats';
 import { Clips, OneClip } from './views/clips';
@@ -47,6 +48,7 @@ function Main({ route }: { route: Route }) {
   const place = id === null ? route.view : `${route.view} ${id}`;
   const title = (route.view === 'person' && id) || titles[route.view];
   const first = useRef(place);
+  const { problem, tryAgain } = useSession();
   useEffect(() => {
     document.title = `${title} · Ovation`;
     if (first.current === place) return; // the browser handles the first view
@@ -57,6 +59,7 @@ function Main({ route }: { route: Route }) {
   }, [place, title]);
   return (
     <main id="main" data-view={route.view} ref={main} tabIndex={-1} aria-label={title}>
+      {problem && <Failed error={problem} onAgain={tryAgain} />}
       {route.view === 'clips' && <Clips />}
       {route.view === 'clip' && <OneClip key={route.id} id={route.id} />}
       {route.view === 'browse' && <Feed />}

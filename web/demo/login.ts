@@ -1,11 +1,12 @@
 import { useEffect, useRef } from 'react';
 import type { Connection } from './api/connection';
+import { retryAfter } from '@ovation/client';
 import { RefreshTokenDocument, type SessionFragment } from './operations';
 import { forgetLogin, recallLogin, rememberLogin, watchLogin, type Login } from './remembered';
 
 const renewAfter = 0.75; // of the lifetime of a token, after which it is renewed
 const maxDelay = 6 * 3_600_000; // milliseconds; timers are limited to 24 days
-const retryAfter = 20_000;
+const retryDelay = 20_000;
 const minDelay = 1_000; // between two renewals, even if the clock of this machine is wrong
 
 // loginOf returns the login of a response.
@@ -54,7 +55,7 @@ export function keepLogin(connection: Pick<Connection, 'client' | 'status' | 're
     } else if (error?.graphQLErrors.some((one) => one.extensions['code'] === 'UNAUTHENTICATED')) {
       end('Your session has ended.');
     } else {
-      plan(retryAfter);
+      plan(Math.max(retryDelay, retryAfter(error) ?? 0));
     }
   };
   plan();

@@ -1,6 +1,8 @@
 import { createContext, useCallback, useContext, useEffect, useMemo, useState, type ReactNode } from 'react';
+import type { CombinedError } from '@urql/core';
 import { Provider } from 'urql';
 import { anonymous, type Viewer } from '../viewer';
+import { ask } from './api/ask';
 import { connect, type Connection } from './api/connection';
 import { forgetEnded, loginOf, useRenewal } from './login';
 import { ViewerDocument, type SessionFragment } from './operations';
@@ -11,11 +13,13 @@ export interface Session {
   readonly connection: Connection;
   readonly userId: string | null; // null for an anonymous viewer
   readonly known: boolean; // whether the server has confirmed it
+  readonly problem: CombinedError | null; // why it has not, after the first attempt
   readonly account: boolean; // whether an account on this site is logged in
   readonly tokensOnly: boolean; // whether this server accepts only tokens
   readonly refusal: string | null; // why it rejected the last token
   readonly ended: string | null; // why the last login ended, unless the viewer logged out
   readonly changed: boolean; // whether the page had another viewer before
+  tryAgain(): void; // asks the server again
   change(viewer: Viewer): void;
   logIn(session: SessionFragment): void;
   logOut(): void;
@@ -29,10 +33,9 @@ export function useSession(): Session {
   return session;
 }
 
-type Known = Pick<Session, 'userId' | 'known' | 'tokensOnly' | 'refusal' | 'ended' | 'changed'>;
+type Known = Pick<Session, 'userId' | 'known' | 'problem' | 'tokensOnly' | 'refusal' | 'ended' | 'changed'>;
 
-const unidentified = (): Known => ({ userId: null, known: false, tokensOnly: !acceptsNames(), refusal: null, ended: null, changed: false });
-const retryAfter = 1_500; // milliseconds, while the server does not respond
+const unidentified = (): Known => ({ userId: null, known: false, problem: null, tokensOnly: !acceptsNames(), refusal: null, ended: null, changed: false });
 
 // SessionProvider connects as the viewer, and verifies that the server accepts it. The
 // development server accepts a name. If the viewer is rejected, such as a name in the
@@ -43,19 +46,15 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   const connection = useMemo(() => connect(viewer, viewer.login !== undefined), [viewer]);
 
   const switchTo = useCallback((next: Who, ended: string | null = null) => {
-    setKnown((before) => ({ ...before, userId: null, known: false, refusal: null, ended, changed: true }));
+    setKnown((before) => ({ ...before, userId: null, known: false, problem: null, refusal: null, ended, changed: true }));
     setViewer({ ...next });
   }, []);
   const onEnd = useCallback((why: string) => switchTo(anonymous, why), [switchTo]);
 
   useEffect(() => {
-    const given = new AbortController();
-    void identify(connection, given.signal).then((answer) => {
-      if (given.signal.aborted || !answer) return;
-      if ('userId' in answer) {
-        setKnown((before) => ({ ...before, userId: answer.userId, known: true }));
-        return;
-      }
+    const end = identify(connection, (answer) => {
+      if ('userId' in answer) return setKnown((before) => ({ ...before, userId: answer.userId, known: true, problem: null }));
+      if ('problem' in answer) return setKnown((before) => ({ ...before, problem: answer.problem }));
       if (viewer.login) {
         forgetEnded(viewer.login);
         return onEnd('Your session has ended.');
@@ -63,13 +62,14 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       setKnown((before) => ({
         ...before,
         known: false,
+        problem: null,
         tokensOnly: before.tokensOnly || !viewer.token,
         refusal: viewer.token ? answer.refused : null,
       }));
       setViewer(anonymous);
     });
     return () => {
-      given.abort();
+      end();
       connection.close();
     };
   }, [connection, viewer, onEnd]);
@@ -80,6 +80,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       connection,
       ...known,
       account: viewer.login !== undefined,
+      tryAgain: () => void connection.client.query(ViewerDocument, {}, { requestPolicy: 'network-only' }).toPromise(),
       change(next) {
         remember(next);
         switchTo(next);
@@ -106,18 +107,18 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   );
 }
 
-type Answer = { userId: string | null } | { refused: string };
+type Answer = { userId: string | null } | { refused: string } | { problem: CombinedError };
 
-// identify queries the viewer until the server responds.
-async function identify({ client }: Connection, given: AbortSignal): Promise<Answer | undefined> {
-  while (!given.aborted) {
-    const { data, error } = await client.query(ViewerDocument, {}, { requestPolicy: 'network-only' }).toPromise();
+// identify queries the viewer until the server responds. It reports why it did not, too. It
+// returns a function that ends it.
+function identify({ client }: Connection, report: (answer: Answer) => void): () => void {
+  return ask(client, ViewerDocument, {}, ({ data, error }) => {
     const refusal = error?.graphQLErrors.find((one) => one.extensions['code'] === 'UNAUTHENTICATED');
-    if (refusal) return { refused: refusal.message };
-    if (data) return { userId: data.viewer?.userId ?? null };
-    await new Promise((resolve) => setTimeout(resolve, retryAfter));
-  }
-  return undefined;
+    if (refusal) report({ refused: refusal.message });
+    else if (data) report({ userId: data.viewer?.userId ?? null });
+    else if (error) report({ problem: error });
+    return Boolean(refusal || data);
+  });
 }
 
 function key({ user, token }: Viewer): string {

@@ -1,7 +1,7 @@
-import { unconfirmed } from '@ovation/client';
+import { unconfirmed, unreached } from '@ovation/client';
 import type { CombinedError } from '@urql/core';
 
-export { unconfirmed };
+export { unconfirmed, unreached };
 
 // Advice explains an error to the user of the page: what happened and what to do about it.
 export interface Advice {
@@ -27,6 +27,8 @@ export function advise(error: CombinedError): Advice {
       return { text: `${message} Log in first.`, retry: false, signIn: true };
     case 'UNAVAILABLE':
       return { text: 'The service could not confirm it. It may have been done all the same: the page checks, and repeating it is safe.', ...again };
+    case 'EXPIRED': // of the outbox
+      return { text: 'It is not known whether this was sent, more than 23 hours ago.', ...again };
     case 'RATE_LIMITED':
       return { text: 'Too many requests. Wait a few seconds, then try again.', ...again };
     case 'LIMIT_EXCEEDED':
@@ -40,6 +42,11 @@ export function advise(error: CombinedError): Advice {
   }
 }
 
+// notSent says why a message or a comment was not sent, or that this is not known.
+export function notSent(error: CombinedError): string {
+  return unconfirmed(error) ? advise(error).text : `Not sent. ${advise(error).text}`;
+}
+
 // sentence turns a message, which may begin with the name of an argument, into a sentence.
 function sentence(message: string): string {
   const text = message.replace(/^input\.(\w+)/, 'the $1');
@@ -49,6 +56,6 @@ function sentence(message: string): string {
 
 // adviseReader returns the text for an error of a query.
 export function adviseReader(error: CombinedError): string {
-  if (error.networkError) return 'The server cannot be reached.';
+  if (unreached(error)) return navigator.onLine ? 'The server cannot be reached.' : 'You are offline.';
   return unconfirmed(error) ? 'The service is currently unavailable.' : advise(error).text;
 }

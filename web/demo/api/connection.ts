@@ -1,10 +1,11 @@
 import { Client, fetchExchange, subscriptionExchange } from '@urql/core';
 import { connect as openSocket, type Status, type Watched } from '@ovation/client';
-import { overSocket } from '@ovation/client/urql';
+import { overSocket, refetchExchange } from '@ovation/client/urql';
 import { viewerHeaders, viewerParams, type Viewer } from '../../viewer';
 import { cache } from './cache';
 import { InView } from './in-view';
 import { clipsOf, profilesOf, type Clips, type Profiles } from './lookup';
+import { Outbox } from './outbox';
 
 // Connection contains everything that belongs to one viewer. For another viewer, open a
 // new connection, whose cache is empty, and close this one.
@@ -15,6 +16,7 @@ export interface Connection {
   readonly subscribed: Watched<boolean>; // whether the view has a subscription
   readonly profiles: Profiles;
   readonly clips: Clips;
+  readonly outbox: Outbox;
   headers(): Record<string, string>; // which authenticate the viewer
   renew(token: string): void; // replaces the token with another one of the same user
   close(): void;
@@ -34,9 +36,14 @@ export function connect(viewer: Viewer, renewable = false): Connection {
     preferGetMethod: false,
     fetch: (input, init) => fetch(input, { ...init, signal: within(requestTimeout, init?.signal) }),
     fetchOptions: () => ({ headers: { accept: 'application/graphql-response+json, application/json;q=0.9', ...viewerHeaders(now) } }),
-    exchanges: [cache(), subscriptionExchange({ forwardSubscription: inView.counting(overSocket(socket)) }), fetchExchange],
+    exchanges: [
+      refetchExchange(socket, { failedOnly: true }), // a list that is read must not change below the reader
+      cache(),
+      subscriptionExchange({ forwardSubscription: inView.counting(overSocket(socket)) }),
+      fetchExchange,
+    ],
   });
-  const [profiles, clips] = [profilesOf(client), clipsOf(client)];
+  const [profiles, clips, outbox] = [profilesOf(client), clipsOf(client), new Outbox(client, socket)];
   return {
     viewer,
     client,
@@ -44,6 +51,7 @@ export function connect(viewer: Viewer, renewable = false): Connection {
     subscribed: inView.subscribed,
     profiles,
     clips,
+    outbox,
     headers: () => viewerHeaders(now),
     renew: (token) => {
       now = { ...now, token };
@@ -51,6 +59,7 @@ export function connect(viewer: Viewer, renewable = false): Connection {
     close() {
       profiles.stop();
       clips.stop();
+      outbox.close();
       void Promise.resolve(socket.dispose()).catch(() => {}); // rejects if it aborts an attempt to connect
     },
   };

@@ -1,6 +1,7 @@
 import type { Client } from '@urql/core';
 import { Value, type Watched } from '@ovation/client';
 import type { ClipFragment, NamedFragment } from '../operations';
+import { ask } from './ask';
 
 // Profiles are the profiles of users, null for users without an account.
 export type Profiles = Lookup<NamedFragment['profile']>;
@@ -16,13 +17,13 @@ export const clipsOf = (client: Client): Clips =>
 
 const atOnce = 20;
 const batchDelay = 10; // milliseconds
-const retryAfter = 5_000;
 
 // Lookup queries one field for many keys and batches them into few requests. It completes
 // lists of subjects, which contain only the ids of users and videos.
 export class Lookup<T> {
   private readonly values = new Map<string, Value<T | undefined>>();
   private readonly waiting = new Set<string>();
+  private readonly asked = new Set<() => void>(); // each ends a query
   private timer: ReturnType<typeof setTimeout> | undefined;
   private stopped = false;
 
@@ -56,17 +57,18 @@ export class Lookup<T> {
   stop(): void {
     this.stopped = true;
     clearTimeout(this.timer);
+    for (const end of this.asked) end();
   }
 
   private plan(wait: number): void {
     if (this.stopped) return;
     this.timer ??= setTimeout(() => {
       this.timer = undefined;
-      void this.ask([...this.waiting].slice(0, atOnce));
+      this.ask([...this.waiting].slice(0, atOnce));
     }, wait);
   }
 
-  private async ask(keys: readonly string[]): Promise<void> {
+  private ask(keys: readonly string[]): void {
     for (const key of keys) this.waiting.delete(key);
     if (this.waiting.size > 0) this.plan(0);
     if (keys.length === 0) return;
@@ -74,13 +76,12 @@ export class Lookup<T> {
     const head = keys.map((_, place) => `$${variable(place)}: ID!`).join(', ');
     const body = keys.map((_, place) => `a${place}: ${this.field.replace('$KEY', `$${variable(place)}`)}`).join('\n');
     const variables = Object.fromEntries(keys.map((key, place) => [variable(place), key]));
-    const { data } = await this.client
-      .query<Record<string, unknown>>(`query Lookup(${head}) {\n${body}\n}`, variables, { requestPolicy: 'network-only' })
-      .toPromise();
-    for (const [place, key] of keys.entries()) {
-      if (data) this.values.get(key)!.set(this.take(data[`a${place}`] ?? null));
-      else this.waiting.add(key);
-    }
-    if (!data) this.plan(retryAfter);
+    const end: () => void = ask<Record<string, unknown>, Record<string, string>>(this.client, `query Lookup(${head}) {\n${body}\n}`, variables, ({ data }) => {
+      if (!data) return false;
+      for (const [place, key] of keys.entries()) this.values.get(key)!.set(this.take(data[`a${place}`] ?? null));
+      queueMicrotask(() => this.asked.delete(end)); // the response may be synchronous
+      return true;
+    });
+    this.asked.add(end);
   }
 }

@@ -1,26 +1,20 @@
-import type { DocumentInput } from '@urql/core';
+import type { CombinedError } from '@urql/core';
 import { useMemo } from 'react';
 import { useClient } from 'urql';
+import { actionDocuments, inputOf, type Action, type Does } from '../api/action';
+import { unreached } from '../api/advice';
 import type { Subject } from '../api/subject';
-import {
-  CollectDocument,
-  DislikeDocument,
-  FollowDocument,
-  LikeDocument,
-  UncollectDocument,
-  UndislikeDocument,
-  UnfollowDocument,
-  UnlikeDocument,
-  type CardFragment,
-  type Reaction,
-} from '../operations';
+import type { CardFragment, Reaction } from '../operations';
+import { useSession } from '../session';
 import { futureDefaultFolder } from './folder-pages';
 import { inFull } from './rolling-number';
-import { showFailure, announce } from './notices';
+import { announce, showFailure, showNotice } from './notices';
+import { willSend } from './will-send';
 
 // Actions are the viewer's actions on a subject. Each shows at once. If the server
 // rejects it or does not confirm it, it is rolled back with a notice; in the latter case
-// the subject is refetched, too.
+// the subject is refetched, too. If the server does not respond at all, it waits in the
+// outbox.
 export interface Actions {
   react(reaction: Reaction, on: boolean): void;
   collect(folder: { id: string; name: string }): void;
@@ -28,28 +22,50 @@ export interface Actions {
   follow(on: boolean): void;
 }
 
+const did: Record<Does, string> = {
+  like: 'Liked',
+  unlike: 'Unliked',
+  dislike: 'Disliked',
+  undislike: 'Undisliked',
+  collect: 'Collected',
+  uncollect: 'Uncollected',
+  follow: 'Following',
+  unfollow: 'Unfollowed',
+};
+
 export function useActions({ biz, bizId }: Subject, title: string): Actions {
   const client = useClient();
+  const { outbox } = useSession().connection;
   return useMemo(() => {
-    const input = { biz, bizId };
+    async function act(does: Does, folder?: { id: string; name: string }) {
+      const action = { does, biz, bizId, title, ...(folder && { folder }) };
+      if (outbox.holds(action)) return wait(action);
+      const { data, error } = await client.mutation(actionDocuments[does], { input: inputOf(action) }).toPromise();
+      if (!error) announce(`${folder ? `In ${folder.name}:` : did[does]} ${title}. ${counts(data)}`);
+      else if (unreached(error)) wait(action, error);
+      else showFailedAction(action, error, () => void act(does, folder));
+    }
 
-    async function act<Data, Input>(did: string, toDo: string, document: DocumentInput<Data, { input: Input }>, given: Input) {
-      const { data, error } = await client.mutation(document, { input: given }).toPromise();
-      if (error) showFailure(`${toDo} “${title}”`, error, () => void act(did, toDo, document, given));
-      else announce(`${did} ${title}. ${counts(data)}`);
+    function wait(action: Action, error?: CombinedError) {
+      outbox.act(action, error);
+      showNotice(`${did[action.does]} “${title}”. ${willSend()}`, `${biz}/${bizId}`);
     }
 
     return {
       react(reaction, on) {
-        if (reaction === 'LIKE') void (on ? act('Liked', 'like', LikeDocument, input) : act('Unliked', 'unlike', UnlikeDocument, input));
-        else void (on ? act('Disliked', 'dislike', DislikeDocument, input) : act('Undisliked', 'undislike', UndislikeDocument, input));
+        if (reaction === 'LIKE') void act(on ? 'like' : 'unlike');
+        else void act(on ? 'dislike' : 'undislike');
       },
-      collect: ({ id, name }) =>
-        void act(`In ${name}:`, 'collect', CollectDocument, id === futureDefaultFolder.id ? input : { ...input, folderId: id }),
-      uncollect: () => void act('Uncollected', 'uncollect', UncollectDocument, input),
-      follow: (on) => void (on ? act('Following', 'follow', FollowDocument, input) : act('Unfollowed', 'unfollow', UnfollowDocument, input)),
+      collect: ({ id, name }) => void act('collect', id === futureDefaultFolder.id ? undefined : { id, name }),
+      uncollect: () => void act('uncollect'),
+      follow: (on) => void act(on ? 'follow' : 'unfollow'),
     };
-  }, [client, biz, bizId, title]);
+  }, [client, outbox, biz, bizId, title]);
+}
+
+// showFailedAction shows why an action failed.
+export function showFailedAction({ does, title }: Action, error: CombinedError, again: () => void): void {
+  showFailure(`${does} “${title}”`, error, again);
 }
 
 // counts announces the counts of a subject after an action.

@@ -1,10 +1,11 @@
-import { advise, unconfirmed } from '../api/advice';
-import type { Pending } from '../api/outbox';
+import { advise, notSent } from '../api/advice';
+import type { PendingMessage } from '../api/outbox';
 import { useStore } from '../api/store';
 import type { MessageFragment } from '../operations';
 import { clipIn, links } from '../route';
 import { useSession } from '../session';
 import { Icon } from './icons';
+import { useWillSend } from './will-send';
 
 const groupWithin = 5 * 60_000; // milliseconds: messages closer than this form a group
 const clock = new Intl.DateTimeFormat('en', { timeStyle: 'short' });
@@ -39,20 +40,27 @@ export function Bubbles({ messages }: { messages: readonly MessageFragment[] }) 
 }
 
 // PendingBubble shows a message that is being sent or has failed.
-export function PendingBubble({ message, onRetry, onDiscard }: { message: Pending; onRetry: () => void; onDiscard: () => void }) {
-  const { error } = message;
-  const final = error && !unconfirmed(error) && !advise(error).retry;
+export function PendingBubble({ message, onRetry, onDiscard }: { message: PendingMessage; onRetry: () => void; onDiscard: () => void }) {
+  const { error, waits } = message;
+  const waiting = useWillSend();
   return (
-    <li data-way="out" data-ends data-pending={error ? 'failed' : 'sending'}>
+    <li data-way="out" data-ends data-pending={error ? 'failed' : waits ? 'waiting' : 'sending'}>
       <Bubble text={message.text} way="out" />
       {error ? (
         <p className="bubble-problem" role="alert">
-          Not sent. {advise(error).text}{' '}
-          {!final && (
+          {notSent(error)}{' '}
+          {advise(error).retry && (
             <button type="button" className="link" onClick={onRetry}>
               Try again
             </button>
           )}{' '}
+          <button type="button" className="link" onClick={onDiscard}>
+            Discard
+          </button>
+        </p>
+      ) : waits ? (
+        <p className="bubble-problem" role="status">
+          {waiting}{' '}
           <button type="button" className="link" onClick={onDiscard}>
             Discard
           </button>

@@ -10,6 +10,7 @@ import { Icon } from './icons';
 import { LikeButton, spoken } from './like-button';
 import { RollingNumber } from './rolling-number';
 import { openLogin } from './viewer-dialog';
+import { useWaiting } from './will-send';
 
 interface Props {
   readonly item: Item;
@@ -19,9 +20,10 @@ interface Props {
 }
 
 // CardActions are the buttons for the viewer's actions on an item.
-export function CardActions({ item, counts, comments, talk = true }: Props) {
+export function CardActions({ item, counts: confirmed, comments, talk = true }: Props) {
   const { userId } = useSession();
   const actions = useActions(item, item.title);
+  const { card: counts } = useWaiting(confirmed);
   const [picking, setPicking] = useState(false);
   const [talking, setTalking] = useState(false);
 
@@ -31,7 +33,7 @@ export function CardActions({ item, counts, comments, talk = true }: Props) {
 
   return (
     <div className="card-actions" role="group" aria-label={`Actions for ${item.title}`}>
-      <LikeButton subject={item} title={item.title} counts={counts} />
+      <LikeButton subject={item} title={item.title} counts={confirmed} />
       <button
         type="button"
         className="action dislike"

@@ -1,6 +1,4 @@
 import { useState } from 'react';
-import { useClient } from 'urql';
-import { outboxOf } from '../api/outbox';
 import { FriendsDocument, type ClipFragment } from '../operations';
 import { clipAddress, links } from '../route';
 import { useSession } from '../session';
@@ -10,18 +8,18 @@ import { Icon } from './icons';
 import { useName } from './name';
 import { announce } from './notices';
 import { Pages } from './pages';
+import { willSend } from './will-send';
 
 const atOnce = 20;
 
 // ClipShare sends the link of a clip to friends.
 export function ClipShare({ clip, onClose }: { clip: ClipFragment; onClose: () => void }) {
-  const { userId } = useSession();
-  const client = useClient();
+  const { userId, connection } = useSession();
   const [sent, setSent] = useState<ReadonlySet<string>>(new Set());
   const send = (to: string, name: string) => {
-    outboxOf(client).send(to, clipAddress(clip.videoId));
+    connection.outbox.send(to, clipAddress(clip.videoId));
     setSent(new Set(sent).add(to));
-    announce(`Sent to ${name}.`);
+    announce(navigator.onLine ? `Sent to ${name}.` : willSend());
   };
   return (
     <Dialog title="Send to a friend" onClose={onClose}>

@@ -20,6 +20,7 @@ import { sound } from './playback';
 import { useReadOnView } from './read-on-view';
 import { RollingNumber } from './rolling-number';
 import { openLogin } from './viewer-dialog';
+import { useWaiting } from './will-send';
 
 interface Props {
   readonly clip: ClipFragment;
@@ -95,7 +96,8 @@ function Sound() {
 
 function Rail({ clip, alone }: Pick<Props, 'clip'> & { alone: boolean }) {
   const { userId } = useSession();
-  const { interactive: counts, title } = clip;
+  const { interactive: confirmed, title } = clip;
+  const { card: counts } = useWaiting(confirmed);
   const actions = useActions(counts, title);
   const [open, setOpen] = useState<'folders' | 'comments' | 'share' | 'delete'>();
   const close = () => setOpen(undefined);
@@ -103,7 +105,7 @@ function Rail({ clip, alone }: Pick<Props, 'clip'> & { alone: boolean }) {
   const collects = isKnown(counts.freshness) ? counts.collectCount : undefined;
   return (
     <div className="clip-rail" role="group" aria-label={`Actions for ${title}`}>
-      <LikeButton subject={counts} title={title} counts={counts} />
+      <LikeButton subject={confirmed} title={title} counts={confirmed} />
       <button type="button" className="action talk" aria-haspopup="dialog" aria-label={`Comments${spoken(counts.commentCount, 'comment')}`} onClick={() => setOpen('comments')}>
         <Icon name="talk" />
         <RollingNumber value={counts.commentCount} />

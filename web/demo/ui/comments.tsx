@@ -7,6 +7,7 @@ import { useSession } from '../session';
 import { Composer } from './composer';
 import { Dialog } from './dialog';
 import { draftOf } from './drafts';
+import { PendingComments } from './pending-comments';
 import { inFull } from './rolling-number';
 import { Thread, type Order } from './thread';
 
@@ -81,6 +82,7 @@ export function Discussion({ subject, author, onLeave }: TalkProps) {
           onLeave={onLeave}
         />
       </div>
+      <PendingComments subject={subject} />
       <Composer subject={subject} draft={draft} onAdded={added} />
     </>
   );

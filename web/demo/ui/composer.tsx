@@ -1,10 +1,11 @@
+import type { CombinedError } from '@urql/core';
 import { useEffect, useRef } from 'react';
 import { useClient } from 'urql';
-import { advise } from '../api/advice';
+import { advise, unreached } from '../api/advice';
 import { requestId } from '../api/request-id';
 import { useStore, type Store } from '../api/store';
 import type { Subject } from '../api/subject';
-import { AddCommentDocument, type CommentFragment } from '../operations';
+import { AddCommentDocument, type AddCommentInput, type CommentFragment } from '../operations';
 import { useSession } from '../session';
 import { CommentForm } from './comment-form';
 import { afterSending, type Draft } from './drafts';
@@ -21,9 +22,10 @@ interface Props {
 
 // Composer is the form for a new comment. It keeps the request id until the comment
 // changes, so that one sent again after an error is added only once. The field can be
-// edited while a comment is being sent.
+// edited while a comment is being sent. A comment that the server does not respond to waits in
+// the outbox, see PendingComments.
 export function Composer({ subject: { biz, bizId }, draft, onAdded }: Props) {
-  const { known, userId } = useSession();
+  const { known, userId, connection } = useSession();
   const client = useClient();
   const { text, replyTo, busy, problem } = useStore(draft);
   const field = useRef<HTMLTextAreaElement>(null);
@@ -33,13 +35,19 @@ export function Composer({ subject: { biz, bizId }, draft, onAdded }: Props) {
     if (replyTo) field.current?.focus();
   }, [replyTo]);
 
+  const wait = (input: AddCommentInput, error?: CombinedError) => {
+    connection.outbox.comment(input, error);
+    draft.set(afterSending(draft.get(), input));
+  };
   const send = async (text: string) => {
     const before = draft.get().sent;
     const content = { biz, bizId, text, ...(replyTo && { replyTo: replyTo.id }) };
     const same = before?.text === text && before.replyTo === content.replyTo;
     const input = same ? before : { ...content, requestId: requestId() };
+    if (!navigator.onLine) return wait(input);
     change({ sent: input, busy: true });
     const { data, error } = await client.mutation(AddCommentDocument, { input }).toPromise();
+    if (error && unreached(error)) return wait(input, error);
     if (error || !data) return change({ busy: false, problem: error ? advise(error).text : '' });
     draft.set(afterSending(draft.get(), input));
     onAdded(data.addComment.comment);

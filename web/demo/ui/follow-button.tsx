@@ -8,11 +8,13 @@ import { Icon } from './icons';
 import { inFull } from './rolling-number';
 import { useName } from './name';
 import { openLogin } from './viewer-dialog';
+import { useWaiting } from './will-send';
 
 // FollowButton follows or unfollows a person. The change shows at once. The plain variant
 // is for use beside a name.
-export function FollowButton({ person, plain = false }: { person: CardFragment; plain?: boolean }) {
+export function FollowButton({ person: confirmed, plain = false }: { person: CardFragment; plain?: boolean }) {
   const { userId } = useSession();
+  const { card: person, waiting } = useWaiting(confirmed);
   const name = useName(person.bizId);
   const actions = useActions(person, name);
   if (person.bizId === userId) return null;
@@ -22,7 +24,9 @@ export function FollowButton({ person, plain = false }: { person: CardFragment; 
       type="button"
       className={plain ? 'follow' : 'button follow'}
       data-on={on || undefined}
-      aria-label={on ? `Following ${name}. Unfollow` : `Follow ${name}`}
+      data-waiting={waiting ? true : undefined}
+      title={waiting}
+      aria-label={`${on ? `Following ${name}. Unfollow` : `Follow ${name}`}${waiting ? `. ${waiting}` : ''}`}
       onClick={() => (userId === null ? openLogin() : actions.follow(!on))}
     >
       <Icon name={on ? 'check' : 'plus'} />
@@ -32,7 +36,8 @@ export function FollowButton({ person, plain = false }: { person: CardFragment; 
 }
 
 // PersonRow shows a person in a list.
-export function PersonRow({ person }: { person: CardFragment }) {
+export function PersonRow({ person: confirmed }: { person: CardFragment }) {
+  const { card: person } = useWaiting(confirmed);
   const { userId } = useSession();
   const name = useName(person.bizId);
   const known = isKnown(person.freshness);

@@ -7,6 +7,7 @@ import { useActions } from './actions';
 import { Icon } from './icons';
 import { inFull, RollingNumber } from './rolling-number';
 import { openLogin } from './viewer-dialog';
+import { useWaiting } from './will-send';
 
 interface Props {
   readonly subject: Subject;
@@ -15,10 +16,11 @@ interface Props {
 }
 
 // LikeButton likes or unlikes a card or a comment.
-export function LikeButton({ subject, title, counts }: Props) {
+export function LikeButton({ subject, title, counts: confirmed }: Props) {
   const { userId } = useSession();
   const actions = useActions(subject, title);
   const [claps, setClaps] = useState(0);
+  const { card: counts, waiting } = useWaiting(confirmed);
   const count = counts && isKnown(counts.freshness) ? counts.likeCount : undefined;
   const on = counts?.liked?.reaction === 'LIKE';
   const toggle = () => {
@@ -27,7 +29,16 @@ export function LikeButton({ subject, title, counts }: Props) {
     actions.react('LIKE', !on);
   };
   return (
-    <button type="button" className="action like" disabled={!counts} aria-pressed={on} aria-label={`Like${spoken(count, 'like')}`} onClick={toggle}>
+    <button
+      type="button"
+      className="action like"
+      disabled={!counts}
+      aria-pressed={on}
+      aria-label={`Like${spoken(count, 'like')}${waiting ? `. ${waiting}` : ''}`}
+      title={waiting}
+      data-waiting={waiting ? true : undefined}
+      onClick={toggle}
+    >
       <span className="action-mark">
         <Icon name="heart" filled={on} />
         {claps > 0 && on && <Burst key={claps} />}

@@ -2,6 +2,7 @@ import type { Status } from '@ovation/client';
 import { useStore } from '../api/store';
 import { useSession } from '../session';
 import { useOnline } from './online';
+import { useWillSend } from './will-send';
 
 const states: Record<Status['state'], { label: string; text: string }> = {
   idle: { label: 'Not live', text: 'This view is not updated by itself: it shows what it did when you opened it.' },
@@ -23,7 +24,10 @@ export function LinkState({ messages }: { messages: boolean }) {
   const subscribed = useStore(connection.subscribed) || messages;
   const state = stateOf(useOnline() ? status.state : 'offline', subscribed);
   const { label, text } = state === 'idle' && !known ? waiting : states[state];
-  const why = status.reason && (state === 'rejected' || state === 'failed' || state === 'reconnecting') ? `${text} It said: ${status.reason}.` : text;
+  const held = useStore(connection.outbox.pending).filter((one) => one.waits).length;
+  const later = useWillSend();
+  const said = status.reason && (state === 'rejected' || state === 'failed' || state === 'reconnecting') ? `${text} It said: ${status.reason}.` : text;
+  const why = held > 0 ? `${said} ${held === 1 ? 'One thing waits' : `${held} things wait`}. ${later}` : said;
   return (
     <div className="link-state" data-state={state}>
       {/* This version of React does not support the popover attributes. */}

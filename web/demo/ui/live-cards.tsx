@@ -4,7 +4,6 @@ import { keyOf, type Subject } from '../api/subject';
 import { CommentCountsDocument, LiveDocument, type ItemFragment } from '../operations';
 import { useSession } from '../session';
 import { Card, type Shape } from './card';
-import { useRetryWhenLive } from './pages';
 
 interface Props {
   readonly subjects: readonly Subject[];
@@ -19,8 +18,7 @@ export function LiveCards({ subjects, cards, shape }: Props) {
   const requested = useMemo(() => subjects.map(({ biz, bizId }) => ({ biz, bizId })), [subjects]);
   const pause = !known || requested.length === 0;
   useSubscription({ query: LiveDocument, variables: { subjects: requested }, pause });
-  const [{ data, error }, again] = useQuery({ query: CommentCountsDocument, variables: { subjects: requested }, requestPolicy: 'cache-and-network', pause });
-  useRetryWhenLive(Boolean(error), () => again({ requestPolicy: 'network-only' }));
+  const [{ data }] = useQuery({ query: CommentCountsDocument, variables: { subjects: requested }, requestPolicy: 'cache-and-network', pause });
 
   const byKey = new Map(cards?.map((card) => [keyOf(card), card]));
   const comments = new Map(data?.interactives.map((subject) => [keyOf(subject), subject.commentCount]));

@@ -1,15 +1,17 @@
-import { useEffect, useLayoutEffect, useState } from 'react';
+import { useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { backoff } from '@ovation/client';
 import { useClient, useQuery, useSubscription } from 'urql';
-import { outboxOf } from '../api/outbox';
+import { ask } from '../api/ask';
+import { unconfirmed } from '../api/advice';
 import { useStore } from '../api/store';
 import { ConversationsDocument, MessagesDocument, type MessageFragment } from '../operations';
 import type { Route } from '../route';
 import { useSession } from '../session';
+import { showFailedAction } from './actions';
 import { useName } from './name';
 import { announce } from './notices';
 
 export const conversationsAtOnce = 30;
-const retryAfter = 3_000; // milliseconds
 
 const firstPage = { first: conversationsAtOnce, after: null };
 
@@ -33,39 +35,48 @@ export function Mail({ route }: { route: Route }) {
 function Stream({ userId, route }: { userId: string; route: Route }) {
   const client = useClient();
   const { connection } = useSession();
-  const [{ data, error: unread }, read] = useConversations();
+  const [{ data }] = useConversations();
   const [after, setAfter] = useState<string>(); // where the stream starts
   const cursor = data?.conversations.messagesCursor;
   if (after === undefined && cursor !== undefined) setAfter(cursor);
   const [{ data: event, error }, again] = useSubscription({ query: MessagesDocument, variables: { after: after ?? null }, pause: after === undefined });
 
   // If the server ends the stream, the list is refetched, with the new position to start from.
-  const failed = error ?? unread;
+  const ends = useRef(0); // how often, since the last message
+  if (event) ends.current = 0;
   useEffect(() => {
-    if (!failed) return;
+    if (!error) return undefined;
+    let end: (() => void) | undefined;
     const timer = setTimeout(() => {
-      void client
-        .query(ConversationsDocument, firstPage, { requestPolicy: 'network-only' })
-        .toPromise()
-        .then(({ data: fresh }) => {
-          if (!fresh) return read();
-          setAfter(fresh.conversations.messagesCursor);
-          again();
-        });
-    }, retryAfter);
-    return () => clearTimeout(timer);
-  }, [failed, client, read, again]);
+      end = ask(client, ConversationsDocument, firstPage, ({ data: fresh }) => {
+        if (!fresh) return false;
+        setAfter(fresh.conversations.messagesCursor);
+        again();
+        return true;
+      });
+    }, backoff(ends.current++));
+    return () => {
+      clearTimeout(timer);
+      end?.();
+    };
+  }, [error, client, again]);
 
-  const live = useStore(connection.status).state === 'live';
+  const { outbox } = connection;
+  useEffect(() => outbox.open(userId), [outbox, userId]);
+  const pending = useStore(outbox.pending);
   useEffect(() => {
-    if (live) outboxOf(client).retryAll();
-  }, [live, client]);
+    for (const one of pending) {
+      if (one.kind !== 'action' || !one.error || unconfirmed(one.error)) continue;
+      outbox.discard(one);
+      showFailedAction(one.action, one.error, () => outbox.act(one.action));
+    }
+  }, [outbox, pending]);
 
   const message = event?.messages;
   const theirs = message && message.from.userId !== userId;
   useLayoutEffect(() => {
-    if (message && !theirs) outboxOf(client).delivered(message);
-  }, [client, message, theirs]);
+    if (message && !theirs) outbox.delivered(message);
+  }, [outbox, message, theirs]);
   const here = route.view === 'chat' && message?.from.userId === route.id;
   return message && theirs && !here ? <NewMessage key={message.id} message={message} /> : null;
 }

@@ -2,7 +2,6 @@ import type { AnyVariables, DocumentInput } from '@urql/core';
 import { useEffect, useLayoutEffect, useRef, useState, type ReactNode } from 'react';
 import { useQuery } from 'urql';
 import { adviseReader } from '../api/advice';
-import { useStore } from '../api/store';
 import { useSession } from '../session';
 import { Icon } from './icons';
 
@@ -61,7 +60,6 @@ function Page<Data, Variables extends AnyVariables>(props: OneProps<Data, Variab
     requestPolicy: 'cache-and-network',
     pause: !known,
   } as Parameters<typeof useQuery<Data, Variables>>[0]);
-  useRetryWhenLive(Boolean(error), () => again({ requestPolicy: 'network-only' }));
   const next = data && info(data);
   const moved = then !== undefined && next !== undefined && next.endCursor !== then;
   const cut = useRef(onCut);
@@ -84,17 +82,6 @@ function Page<Data, Variables extends AnyVariables>(props: OneProps<Data, Variab
       )}
     </>
   );
-}
-
-// useRetryWhenLive repeats a failed query once the connection is live again.
-export function useRetryWhenLive(failed: boolean, again: () => void): void {
-  const { connection } = useSession();
-  const live = useStore(connection.status).state === 'live';
-  const latest = useRef(again);
-  latest.current = again;
-  useEffect(() => {
-    if (live && failed) latest.current();
-  }, [live, failed]);
 }
 
 // Failed is shown in place of a page that could not be loaded.

@@ -1,5 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'react';
+import { backoff } from '@ovation/client';
 import { useClient, useSubscription } from 'urql';
+import { ask } from '../api/ask';
 import type { Subject } from '../api/subject';
 import {
   CommentsChangedDocument,
@@ -20,7 +22,6 @@ import { Pages } from './pages';
 export type Order = CommentOrder;
 
 const atOnce = 20;
-const retryAfter = 3_000; // milliseconds
 
 interface Props {
   readonly subject: Subject;
@@ -106,15 +107,21 @@ function Changes({ subject: { biz, bizId }, order, page }: { subject: Subject; o
     if (event.kind === 'ADDED' && author && author.userId !== userId) announce(`New comment by ${nameOf(author)}.`);
   }, [event, announced, userId]);
 
+  const ends = useRef(0); // how often, since the last event
+  if (event) ends.current = 0;
   useEffect(() => {
-    if (!error) return;
+    if (!error) return undefined;
+    let end: (() => void) | undefined;
     const timer = setTimeout(() => {
-      void client
-        .query(CommentsDocument, { biz, bizId, order, first: atOnce, after: null }, { requestPolicy: 'network-only' })
-        .toPromise()
-        .then(() => again());
-    }, retryAfter);
-    return () => clearTimeout(timer);
+      end = ask(client, CommentsDocument, { biz, bizId, order, first: atOnce, after: null }, ({ data: fresh }) => {
+        if (fresh) again();
+        return Boolean(fresh);
+      });
+    }, backoff(ends.current++));
+    return () => {
+      clearTimeout(timer);
+      end?.();
+    };
   }, [error, again, client, biz, bizId, order]);
   return null;
 }

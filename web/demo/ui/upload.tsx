@@ -3,8 +3,7 @@ import { useStore } from '../api/store';
 import { useSession } from '../session';
 import { Dialog } from './dialog';
 import { Icon } from './icons';
-import { useOnline } from './online';
-import { cancelUpload, publish, sendAgain, sending, uploading, type Sending } from './uploads';
+import { cancelUpload, publish, sendAgain, sending, sendUntilPublished, uploading, type Sending } from './uploads';
 import { openLogin } from './viewer-dialog';
 
 // openUpload opens the dialog for publishing a clip.
@@ -17,12 +16,7 @@ export function UploadButton() {
   const { connection, userId, known } = useSession();
   const state = useStore(sending);
   const shown = useStore(uploading);
-  const online = useOnline();
-  const waits = state?.failure?.network === true;
-  useEffect(() => {
-    if (online && waits) sendAgain(connection);
-  }, [online, waits, connection]);
-  useEffect(() => cancelUpload, [connection]); // an upload belongs to one viewer
+  useEffect(() => sendUntilPublished(connection), [connection]);
   const percent = state && !state.failure ? `${Math.floor(state.share * 100)} %` : undefined;
   return (
     <>

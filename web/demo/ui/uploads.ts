@@ -1,3 +1,4 @@
+import { Retries } from '@ovation/client';
 import { Store } from '../api/store';
 import { Upload, type UploadFailure } from '../api/upload';
 import type { Connection } from '../api/connection';
@@ -26,6 +27,22 @@ export function publish(connection: Connection, file: File, title: string): void
 export function sendAgain(connection: Connection): void {
   const failed = sending.get();
   if (failed?.failure) void send(connection, failed.upload);
+}
+
+// sendUntilPublished sends an upload again if the server did not respond, see Retries, until
+// the returned function is called. That cancels it: an upload belongs to one viewer.
+export function sendUntilPublished(connection: Connection): () => void {
+  const retries = new Retries<'upload'>(connection, () => sendAgain(connection));
+  const unwatch = sending.watch(() => {
+    const state = sending.get();
+    if (state?.failure?.network) retries.failed('upload');
+    else if (!state || state.failure) retries.done('upload');
+  });
+  return () => {
+    unwatch();
+    retries.stop();
+    cancelUpload();
+  };
 }
 
 export function cancelUpload(): void {

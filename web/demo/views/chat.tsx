@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState, type ReactNode } from 'react';
 import { useClient, useQuery } from 'urql';
-import { outboxOf } from '../api/outbox';
+import type { PendingMessage } from '../api/outbox';
 import { useStore } from '../api/store';
 import { ChatDocument, MarkReadDocument, type ConversationFragment, type MessageFragment } from '../operations';
 import { links } from '../route';
@@ -12,7 +12,7 @@ import { ForUsers } from '../ui/empty';
 import { Icon } from '../ui/icons';
 import { MessageForm } from '../ui/message-form';
 import { useName } from '../ui/name';
-import { Failed, useRetryWhenLive } from '../ui/pages';
+import { Failed } from '../ui/pages';
 
 const atOnce = 30;
 
@@ -32,10 +32,9 @@ export function Chat({ id }: { id: string }) {
 
 function Conversation({ id }: { id: string }) {
   const { userId, connection } = useSession();
-  const client = useClient();
+  const { outbox } = connection;
   const name = useName(id);
-  const outbox = outboxOf(client);
-  const pending = useStore(outbox.pending).filter((message) => message.to === id && !message.delivered);
+  const pending = useStore(outbox.pending).filter((one): one is PendingMessage => one.kind === 'message' && one.to === id && !one.delivered);
   const live = useStore(connection.status).state === 'live';
   if (id === userId) return <p className="chat chat-empty">You cannot send messages to yourself.</p>;
   return (
@@ -128,7 +127,6 @@ function HistoryPage({ id, after, last, none, onMore, onSize }: PageProps) {
   const { known } = useSession();
   const [{ data, error, fetching }, again] = useQuery({ query: ChatDocument, variables: { with: id, first: atOnce, after }, requestPolicy: 'cache-and-network', pause: !known });
   const retry = () => again({ requestPolicy: 'network-only' });
-  useRetryWhenLive(Boolean(error), retry);
   const conversation = data?.conversation;
   const messages: MessageFragment[] | undefined = conversation?.messages.edges.map(({ node }) => node).toReversed();
   const newest = messages?.at(-1)?.id;

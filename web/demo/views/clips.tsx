@@ -7,7 +7,6 @@ import { useSession } from '../session';
 import { Clip } from '../ui/clip';
 import { ClipSkeleton, Step, StepFailed } from '../ui/clip-steps';
 import { Icon } from '../ui/icons';
-import { useRetryWhenLive } from '../ui/pages';
 import { openUpload } from '../ui/upload';
 
 const atOnce = 10;
@@ -66,7 +65,6 @@ function ClipsPage({ after, offset, fresh, current, onShow, onMore, onNewest }: 
     pause: !known,
   });
   const retry = () => again({ requestPolicy: 'network-only' });
-  useRetryWhenLive(Boolean(error), retry);
   const clips = useMemo(() => data?.feed.edges.map(({ node }) => node), [data]);
   useLive(clips);
 
@@ -92,7 +90,6 @@ export function OneClip({ id }: { id: string }) {
   const { known } = useSession();
   const [{ data, error }, again] = useQuery({ query: OneClipDocument, variables: { videoId: id }, requestPolicy: 'cache-and-network', pause: !known });
   const retry = () => again({ requestPolicy: 'network-only' });
-  useRetryWhenLive(Boolean(error), retry);
   const clip = data?.video;
   useLive(useMemo(() => (clip ? [clip] : undefined), [clip]));
   useCoverSoon(clip, retry);

@@ -4,7 +4,7 @@ import { isKnown } from '../api/freshness';
 import { feed, type Item } from '../content/catalogue';
 import { FeedDocument, type ItemFragment } from '../operations';
 import { useSession } from '../session';
-import { Failed, More, useRetryWhenLive } from '../ui/pages';
+import { Failed, More } from '../ui/pages';
 import { LiveCards } from '../ui/live-cards';
 import { FreshnessNote } from '../ui/freshness-note';
 import { inFull, RollingNumber } from '../ui/rolling-number';
@@ -46,7 +46,6 @@ function FeedPage({ number, onCards }: { number: number; onCards: (page: number,
     if (cards) onCards(number, cards);
   }, [cards, number, onCards]);
   const retry = () => again({ requestPolicy: 'network-only' });
-  useRetryWhenLive(Boolean(error), retry);
   return (
     <section aria-label={`Page ${number + 1}`}>
       {error && !cards && <Failed error={error} onAgain={retry} />}

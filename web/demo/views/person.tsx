@@ -8,7 +8,7 @@ import { Avatar } from '../ui/avatar';
 import { ForUsers } from '../ui/empty';
 import { FollowButton } from '../ui/follow-button';
 import { useName, useProfile } from '../ui/name';
-import { Failed, useRetryWhenLive } from '../ui/pages';
+import { Failed } from '../ui/pages';
 import { PersonSection } from '../ui/person-sections';
 import { Icon } from '../ui/icons';
 import { inFull, RollingNumber } from '../ui/rolling-number';
@@ -37,7 +37,6 @@ function Profile({ userId, section }: { userId: string; section: Section }) {
   const [{ data, error }, again] = useQuery({ query: PersonDocument, variables: { userId }, requestPolicy: 'cache-and-network', pause: !known });
   useSubscription({ query: LiveDocument, variables: { subjects }, pause: !known });
   const retry = () => again({ requestPolicy: 'network-only' });
-  useRetryWhenLive(Boolean(error), retry);
   if (error && !data) return <Failed error={error} onAgain={retry} />;
   const person = data?.user.interactive;
   const followers = person && isKnown(person.freshness) ? person.followerCount : undefined;
@@ -79,8 +78,7 @@ function Profile({ userId, section }: { userId: string; section: Section }) {
 // Numbers shows what a user did and received. The number of followers is live.
 function Numbers({ userId, followers }: { userId: string; followers: number | undefined }) {
   const { known } = useSession();
-  const [{ data, error }, again] = useQuery({ query: TotalsDocument, variables: { userId }, requestPolicy: 'cache-and-network', pause: !known });
-  useRetryWhenLive(Boolean(error), () => again({ requestPolicy: 'network-only' }));
+  const [{ data }] = useQuery({ query: TotalsDocument, variables: { userId }, requestPolicy: 'cache-and-network', pause: !known });
   const totals = data?.user.totals;
   const rows = [
     ['works', totals?.works],
