@@ -125,7 +125,7 @@ func (f apiFlags) newAPI(p *program, secret []byte, accountsOn bool, dev *develo
 	cfg.Trusted = f.trusted(p, cfg.Registry)
 	videos.install(&cfg)
 	f.install(&cfg, videos)
-	if cfg.OpenAPI, err = openAPI(cfg); err != nil {
+	if err = installOpenAPI(&cfg); err != nil {
 		return nil, err
 	}
 	if cfg.Pages, err = web.Handler(web.Files(), web.Options{Data: dev != nil, Names: headers != viewer.RefuseDevHeaders}); err != nil {
@@ -140,19 +140,19 @@ func (f apiFlags) newAPI(p *program, secret []byte, accountsOn bool, dev *develo
 	return out, nil
 }
 
-// openAPI returns a handler that serves the OpenAPI document of what cfg offers beside
-// GraphQL, or nil if it offers nothing.
-func openAPI(cfg resolvers.Config) (http.Handler, error) {
+// installOpenAPI adds the OpenAPI document of what cfg offers beside GraphQL, if it offers
+// anything.
+func installOpenAPI(cfg *resolvers.Config) error {
 	number, _ := built()
 	parts := openapi.Options{Version: number, Douyin: cfg.Douyin != nil, Media: cfg.Uploads != nil}
 	if !parts.Douyin && !parts.Media {
-		return nil, nil
+		return nil
 	}
 	document, err := openapi.Document(parts)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		cfg.OpenAPI = openapi.Handler(document)
 	}
-	return openapi.Handler(document), nil
+	return err
 }
 
 // allowed returns AllowedOrigins as strings.
