@@ -30,24 +30,31 @@ func TestLongExamplesInABrowser(t *testing.T) {
 
 			data := t.TempDir()
 			s := serveWithoutRates(t, data, "--demo")
-			var tokens []string
-			for _, user := range []string{"ada", "ben", "cleo"} {
-				token := runBinary(t, "token", "--data="+data, "--user="+user)
-				token.want(t, 0)
-				tokens = append(tokens, strings.TrimSpace(token.stdout))
-			}
+			tokens := tokensForExamples(t, data)
 			browserTest{
-				script: "examples.mjs", url: e.serve(t, s.url, "run", "dev"), tokens: strings.Join(tokens, " "),
+				script: "examples.mjs", url: e.serve(t, s.url, "run", "dev"), tokens: tokens,
 				environ: []string{"OVATION_CHECK_NAME=" + name + "-dev", "OVATION_CHECK_BRIEFLY=true"},
 			}.check(t)
 			browserTest{
-				script: "examples.mjs", url: e.serve(t, s.url, "run", "preview"), tokens: strings.Join(tokens, " "),
+				script: "examples.mjs", url: e.serve(t, s.url, "run", "preview"), tokens: tokens,
 				environ: []string{"OVATION_CHECK_NAME=" + name},
 				stop:    func() { s.stop().want(t, 0) },
 				start:   func() { s = serveWithoutRates(t, data, "--addr="+strings.TrimPrefix(s.url, "http://")) },
 			}.check(t)
 		})
 	}
+}
+
+// tokensForExamples returns the tokens of the three users of examples.mjs.
+func tokensForExamples(t *testing.T, data string) string {
+	t.Helper()
+	var tokens []string
+	for _, user := range []string{"ada", "ben", "cleo"} {
+		token := runBinary(t, "token", "--data="+data, "--user="+user)
+		token.want(t, 0)
+		tokens = append(tokens, strings.TrimSpace(token.stdout))
+	}
+	return strings.Join(tokens, " ")
 }
 
 // ownPage matches the commands that make a page of one's own.
@@ -73,7 +80,9 @@ func TestLongOwnPageInABrowser(t *testing.T) {
 	if !found {
 		t.Fatalf("the last command of docs/frontend.md is not npm run dev:\n%s", commands)
 	}
-	s := serveWithoutRates(t, t.TempDir(), "--demo")
+	data := t.TempDir()
+	s := serveWithoutRates(t, data, "--demo")
+	tokens := tokensForExamples(t, data)
 	for _, name := range []string{"apollo", "urql"} {
 		folder := t.TempDir()
 		said := example{folder: folder}.run(t, nil, "bash", "-euc", strings.ReplaceAll(prepare, "examples/apollo", "examples/"+name))
@@ -82,7 +91,7 @@ func TestLongOwnPageInABrowser(t *testing.T) {
 		}
 		page := example{name: name, folder: filepath.Join(folder, "my-page")}
 		browserTest{
-			script: "examples.mjs", url: page.serve(t, s.url, "run", "dev"), tokens: "none none none",
+			script: "examples.mjs", url: page.serve(t, s.url, "run", "dev"), tokens: tokens,
 			environ: []string{"OVATION_CHECK_NAME=own-" + name, "OVATION_CHECK_BRIEFLY=true"},
 		}.check(t)
 	}
