@@ -83,9 +83,9 @@ func (f webhookFlags) openWebhooks(log storage.EventLog, logger *slog.Logger, re
 
 // webhooksCommand lists, replays and drops dead events: those that webhooks have refused.
 type webhooksCommand struct {
-	List   webhooksListCommand   `cmd:"" help:"List dead events, oldest first, with their reasons."`
-	Replay webhooksReplayCommand `cmd:"" help:"Post a dead event again, or all of them."`
-	Drop   webhooksDropCommand   `cmd:"" example:"ovation webhooks drop ID, with an ID that ovation webhooks list prints" help:"Delete a dead event."`
+	List   webhooksListCommand   `cmd:"" group:"commands" help:"List dead events, oldest first, with their reasons."`
+	Replay webhooksReplayCommand `cmd:"" group:"commands" help:"Post a dead event again, or all of them."`
+	Drop   webhooksDropCommand   `cmd:"" example:"ovation webhooks drop ID, with an ID that ovation webhooks list prints" group:"commands" help:"Delete a dead event."`
 }
 
 // eventLogFlags are the flags of a command that reads the log of events in either mode.
