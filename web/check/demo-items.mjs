@@ -1,7 +1,7 @@
 // The part of the check of the demo page that covers single items: opened, read, listed.
 import assert from 'node:assert/strict';
 import { noSidewaysScroll, until } from './browser.mjs';
-import { ada, answerWith, ask, base, ben, button, card, cleo, focusIs, linkIs, open, rules, subject, title, truth } from './demo-kit.mjs';
+import { ada, answerWith, ask, base, ben, button, card, cleo, focusIs, linkIs, open, rules, subject, title, truth, viewerIs, views } from './demo-kit.mjs';
 import { said } from './demo-talk.mjs';
 
 const sheet = (page) => page.getByRole('dialog', { name: title });
@@ -59,8 +59,8 @@ export async function readsAreListed(page, shoot) {
   });
   const { viewer } = await ask(cleo, '{ viewer { reads(first: 100) { edges { node { times interactive { biz bizId } } } } } }');
   await page.goto(`${base}/demo#${cleo.token ? `token=${cleo.token}` : `user=${cleo.id}`}`);
-  await page.getByRole('button', { name: `You are ${cleo.id}. Change user` }).waitFor();
-  await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'People' }).click();
+  await viewerIs(page, cleo.id);
+  await views(page).getByRole('link', { name: 'Profile' }).click();
   await page.getByRole('link', { name: 'Reads' }).click();
   const row = page.locator('.person-row', { hasText: title });
   await row.getByText(/^once, /).waitFor();
@@ -82,16 +82,19 @@ export async function readsAreListed(page, shoot) {
   assert.equal(await page.getByRole('link', { name: 'Reads' }).count(), 0);
 }
 
-export async function notLiveSaysWhy(page, shoot) {
+// onlyLiveIsSaid checks that a view that never changes by itself says nothing about that,
+// and that the state of a live one is explained on request.
+export async function onlyLiveIsSaid(page, shoot) {
   await open(page, ada);
-  await page.getByRole('navigation').getByRole('link', { name: 'Folders' }).click();
-  await linkIs(page, 'Not live');
-  await page.getByRole('button', { name: 'Not live. Why?' }).click();
-  const why = page.locator('.link-why', { hasText: 'This view is not updated by itself' });
+  await page.getByRole('button', { name: 'Live. Why?' }).click();
+  const why = page.locator('.link-why', { hasText: 'Counts change as others act' });
   await why.waitFor();
-  await shoot(page, 'not-live');
+  await shoot(page, 'live');
   await page.keyboard.press('Escape');
   await why.waitFor({ state: 'hidden' });
+  await views(page).getByRole('link', { name: 'Folders' }).click();
+  await page.locator('.link-state').waitFor({ state: 'detached' });
+  assert.equal(await page.getByText('Not live').count(), 0);
 }
 
 // itemLooks takes screenshots of a single item and of the list of reads, and checks them

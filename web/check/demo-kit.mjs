@@ -31,9 +31,32 @@ export async function open(page, person, view = 'Browse') {
   const who = person?.token ? `token=${person.token}` : `user=${encodeURIComponent(person?.id ?? '')}`;
   if (person) await page.goto(`${base}/demo#${who}`);
   else await page.goto(`${base}/demo`);
-  await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: view }).click();
+  await views(page).waitFor();
+  if (view === 'Browse') await views(page).getByRole('link', { name: view }).click();
+  else await page.evaluate((hash) => (location.hash = hash), `#/${view.toLowerCase()}`); // phones have no tab for it
   await linkIs(page, 'Live');
   await page.locator('main:not([data-view^=clip])').getByRole('article').first().getByRole('button', { name: /^Like, / }).waitFor();
+}
+
+export const views = (page) => page.getByRole('navigation', { name: 'Views' });
+
+// viewerIs waits until the page shows who the viewer is: the name of a user, or null for an
+// anonymous viewer, who can log in.
+export async function viewerIs(page, name) {
+  await viewer(page, name).waitFor();
+}
+
+export function viewer(page, name) {
+  const masthead = page.locator('.masthead');
+  if (name === null) return masthead.getByRole('button', { name: 'Log in', exact: true });
+  return masthead.getByRole('link', { name: `${name}, your profile`, exact: true });
+}
+
+// openSwitch opens the dialog in which one acts as somebody else.
+export async function openSwitch(page) {
+  await page.locator('.masthead').getByRole('button', { name: 'More' }).click();
+  await page.getByRole('button', { name: 'Act as somebody else' }).first().click();
+  await page.getByRole('dialog', { name: 'Act as somebody else' }).waitFor();
 }
 
 export async function linkIs(page, label) {

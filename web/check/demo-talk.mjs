@@ -179,7 +179,8 @@ export async function peopleFollowEachOther(a, b, shoot) {
     const { viewer } = await ask(ben, '{ viewer { friends { edges { node { user { userId } } } } } }');
     return viewer.friends.edges[0]?.node.user.userId === ada.id;
   });
-  await a.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'People' }).click();
+  await a.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Profile' }).click();
+  await a.getByRole('link', { name: 'Friends' }).click();
   await a.locator('.person-row', { hasText: ben.id }).waitFor();
   await shoot(a, 'friends');
   await a.locator('.person-row').getByRole('link', { name: ben.id }).click();
@@ -203,7 +204,7 @@ export async function talkLooks(page, name, shoot) {
   assert.ok(await card(page, title).isVisible());
   for (const view of ['bob', 'bob/followers', 'bob/folders', encodeURIComponent(ada.id)]) {
     await page.goto(`${base}/demo#/people/${view}`);
-    await page.locator('.person-row, .card, .shelf, .empty').first().waitFor();
+    await page.locator('.person-row, .card, .cover-link, .shelf, .empty').first().waitFor();
     await rules(page);
     await noSidewaysScroll(page);
     await shoot(page, `${name}-people-${view.replace('/', '-')}`);

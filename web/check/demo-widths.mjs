@@ -1,6 +1,6 @@
 // The part of the check of the demo page that covers the width of the window.
 import assert from 'node:assert/strict';
-import { ask, linkIs, open } from './demo-kit.mjs';
+import { ask, linkIs, open, viewerIs } from './demo-kit.mjs';
 
 // Phones, tablets and desktops, and both sides of each breakpoint.
 const widths = [
@@ -23,7 +23,7 @@ export async function mastheadFits(a, b) {
 async function fits(page, person, name) {
   const cut = await cuttable(page);
   await open(page, person);
-  await page.getByRole('button', { name: `You are ${name}. Change user` }).waitFor();
+  await viewerIs(page, name);
   await page.evaluate(() => document.fonts.ready.then(() => true));
   await fitsAtEachWidth(page, name, 'Live');
   cut();

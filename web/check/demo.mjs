@@ -24,6 +24,7 @@ import {
   light,
   linkIs,
   open,
+  openSwitch,
   out,
   record,
   refused,
@@ -32,12 +33,14 @@ import {
   title,
   tokens,
   truth,
+  viewer,
+  viewerIs,
 } from './demo-kit.mjs';
 import { draftsAreKept, editsAreKept, focusStaysInTheDrawer, textTypedMeanwhileIsKept } from './demo-drawer.mjs';
 import { actionsSurviveAReload, failures, noStorm, noticesCoverNothing } from './demo-failures.mjs';
 import { foldersAreChanged, foldersByKeyboard } from './demo-folders.mjs';
 import { moreByKeyboard } from './demo-more.mjs';
-import { cardsOpen, itemLooks, notLiveSaysWhy, readsAreListed } from './demo-items.mjs';
+import { cardsOpen, itemLooks, onlyLiveIsSaid, readsAreListed } from './demo-items.mjs';
 import { mastheadFits } from './demo-widths.mjs';
 import {
   commentsAreLive,
@@ -73,7 +76,7 @@ try {
     await visit('refusals', light, rejectionsAreRolledBack, gone);
     await visit('unconfirmed', light, unconfirmedActionsAreRefetched);
     await visit('doubts', light, staleCountsAreMarked);
-    await visit('not live', light, (page) => notLiveSaysWhy(page, shoot));
+    await visit('live', light, (page) => onlyLiveIsSaid(page, shoot));
     await visit('offline', light, offlineIsReported, gone);
     for (const [way, socket] of failures) await visit(`${way}, socket ${socket}`, light, (page) => noStorm(page, way, socket), gone);
     for (const size of [light, { ...phone, colorScheme: 'light' }]) await visit('notices', size, (page) => noticesCoverNothing(page, shoot));
@@ -88,6 +91,8 @@ try {
     await visit('light', light, (page) => looks(page, 'light'));
     await visit('dark', dark, (page) => looks(page, 'dark'));
     await visit('phone', { ...phone, colorScheme: 'light' }, (page) => looks(page, 'phone'));
+    await visit('log in', { ...light, viewport: { width: 1280, height: 800 } }, (page) => logInFits(page, 'desktop'));
+    await visit('log in on a phone', { ...phone, colorScheme: 'dark' }, (page) => logInFits(page, 'phone'));
     await visit('widths', [light, light], mastheadFits);
     await visit('long', { ...phone, colorScheme: 'dark' }, longNamesFit);
     await visit('hostile', { ...phone, colorScheme: 'light' }, (page) => hostileTextIsContained(page, shoot));
@@ -312,11 +317,14 @@ async function act(person, what) {
 
 async function viewerIsSwitched(page) {
   await open(page, ada);
-  await page.getByRole('button', { name: `You are ${ada.id}. Change user` }).click();
+  await viewer(page, ada.id).click();
+  await page.getByRole('heading', { name: ada.id }).waitFor();
+  await page.goBack();
+  await openSwitch(page);
   await shoot(page, 'viewer');
   await page.getByLabel('Another user').fill('José from anywhere');
   await page.keyboard.press('Enter');
-  await page.getByRole('button', { name: 'You are José from anywhere. Change user' }).waitFor();
+  await viewerIs(page, 'José from anywhere');
   await linkIs(page, 'Live');
   await button(page, 'Like').click();
   await until('it is liked in the new name', async () => (await truth({ id: 'José from anywhere' })).liked !== null);
@@ -324,30 +332,48 @@ async function viewerIsSwitched(page) {
   await until('and no more', async () => (await truth({ id: 'José from anywhere' })).liked === null);
   assert.equal(await isPressed(page), false);
 
-  await page.getByRole('button', { name: /Change user$/ }).click();
-  await page.getByRole('button', { name: 'Continue without logging in' }).click();
-  await page.getByRole('button', { name: 'You are anonymous. Change user' }).waitFor();
+  await openSwitch(page);
+  await page.getByRole('button', { name: 'Act as an anonymous visitor' }).click();
+  await viewerIs(page, null);
   await linkIs(page, 'Live');
   await button(page, 'Like').click();
   await page.getByRole('dialog', { name: 'Log in' }).waitFor();
 }
 
+// logInFits checks that the dialog for logging in needs no scrolling, and its looks.
+async function logInFits(page, name) {
+  await page.goto(`${base}/demo`);
+  await openSwitch(page);
+  await page.getByRole('button', { name: 'Act as an anonymous visitor' }).click();
+  await viewer(page, null).click();
+  const dialog = page.getByRole('dialog', { name: 'Log in' });
+  await dialog.getByRole('button', { name: 'Create an account' }).click();
+  const { over, out: outside } = await dialog.evaluate((element) => ({
+    over: element.scrollHeight - element.clientHeight,
+    out: Math.max(-element.getBoundingClientRect().top, element.getBoundingClientRect().bottom - innerHeight),
+  }));
+  assert.ok(over <= 0 && outside <= 0, `the dialog scrolls by ${over} pixels, and is ${outside} outside`);
+  await rules(page);
+  await shoot(page, `log-in-${name}`);
+}
+
 async function tokenIsRequested(page) {
   await page.goto(`${base}/demo`);
-  await page.getByRole('button', { name: 'You are anonymous. Change user' }).waitFor();
+  await viewerIs(page, null);
   await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Browse' }).click();
   await linkIs(page, 'Live');
   await button(page, 'Like').click();
   const dialog = page.getByRole('dialog', { name: 'Log in' });
+  await dialog.getByRole('button', { name: 'Use a token' }).click();
   await dialog.getByText('ovation token --user alice').waitFor();
   await shoot(page, 'token');
   await dialog.getByLabel('Token').fill('not.a.token');
   await dialog.getByRole('button', { name: 'Use this token' }).click();
-  await page.getByRole('button', { name: 'You are anonymous. Change user' }).click();
+  await viewer(page, null).click();
   await dialog.getByText('The last token was rejected').waitFor();
   await dialog.getByLabel('Token').fill(`Authorization: Bearer ${ada.token}`);
   await dialog.getByRole('button', { name: 'Use this token' }).click();
-  await page.getByRole('button', { name: `You are ${ada.id}. Change user` }).waitFor();
+  await viewerIs(page, ada.id);
   await button(page, 'Like').click();
   await until('it is liked', async () => (await truth(ada)).liked !== null);
   await button(page, 'Like').click();
@@ -369,7 +395,7 @@ async function looks(page, name) {
   await rules(page);
   await shoot(page, `${name}-picker`);
   await page.keyboard.press('Escape');
-  await page.getByRole('link', { name: 'Folders' }).click();
+  await page.goto(`${base}/demo#/folders`);
   await page.locator('.folders-shelf, .empty').first().waitFor();
   await rules(page);
   await noSidewaysScroll(page);
@@ -397,7 +423,7 @@ async function longNamesFit(page) {
   await noSidewaysScroll(page);
   await shoot(page, 'long-picker');
   await page.keyboard.press('Escape');
-  await page.getByRole('navigation').getByRole('link', { name: 'Folders' }).click();
+  await page.goto(`${base}/demo#/folders`);
   await page.getByRole('link', { name: /^WWW/ }).waitFor();
   await noSidewaysScroll(page);
   await shoot(page, 'long-folders');

@@ -137,7 +137,8 @@ async function opensAsAlice(page) {
 
   await chip('bob').click();
   await page.getByRole('link', { name: 'Demo' }).click();
-  await page.getByRole('button', { name: 'You are bob.' }).waitFor();
+  await page.getByRole('link', { name: 'bob, your profile' }).waitFor();
+  await page.getByRole('button', { name: 'More' }).click();
   await page.getByRole('link', { name: 'GraphiQL' }).click();
   await says(page, /^You are bob/);
   assert.match(await (await page.request.get(`${base}/schema.graphqls`)).text(), /^type Interactive implements Node/m);

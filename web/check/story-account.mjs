@@ -1,15 +1,14 @@
 // The part of the check of the story that covers the accounts of both users.
 import assert from 'node:assert/strict';
 import { until } from './browser.mjs';
-import { focusIs, linkIs, rules } from './demo-kit.mjs';
+import { focusIs, linkIs, openSwitch, rules, viewer, viewerIs } from './demo-kit.mjs';
 
 export const dialog = (page) => page.getByRole('dialog').last();
 export const view = (page, name) => page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: new RegExp(`^${name}`) });
-const viewer = (page) => page.getByRole('button', { name: /^You are .*Change user$/ });
 
 // accountOf waits until the page shows a user's account.
 export async function accountOf(page, { name }) {
-  await page.getByRole('button', { name: `You are ${name}. Change user` }).waitFor();
+  await viewerIs(page, name);
 }
 
 // chats waits until the page shows a number of unread messages.
@@ -24,8 +23,20 @@ export async function chats(page, unread) {
 export const loginOf = (page) => page.evaluate(() => JSON.parse(localStorage.getItem('ovation:demo:login')));
 
 async function openAccounts(page) {
-  await viewer(page).click();
+  const names = await page.evaluate(() => document.documentElement.hasAttribute('data-accepts-names'));
+  if (names && (await viewer(page, 'alice').or(viewer(page, null)).innerText()) !== 'Log in') {
+    await openSwitch(page);
+    await dialog(page).getByRole('button', { name: 'Log in or register' }).click();
+  } else {
+    await viewer(page, null).click();
+  }
   await dialog(page).getByLabel('Name').waitFor();
+}
+
+// openAccount opens the dialog of the account that is logged in, from its profile.
+async function openAccount(page, { name }) {
+  await viewer(page, name).click();
+  await page.locator('main').getByRole('button', { name: 'Account' }).click();
 }
 
 export async function register(page, { name, password }, shoot) {
@@ -40,7 +51,7 @@ export async function register(page, { name, password }, shoot) {
   await dialog(page).getByLabel('Password', { exact: true }).fill(password);
   await page.keyboard.press('Enter');
   await accountOf(page, { name });
-  await focusIs('the button', viewer(page));
+  await focusIs('the profile', viewer(page, name));
 }
 
 export async function logIn(page, { name, password }) {
@@ -66,7 +77,7 @@ export async function logInEnds(page, { name }, shoot) {
 
 // profileIsSaved leaves the dialog open.
 export async function profileIsSaved(page, { name }, signature) {
-  await viewer(page).click();
+  await openAccount(page, { name });
   await dialog(page).getByRole('button', { name: 'Edit your profile' }).click();
   await until('the form has the name', async () => (await dialog(page).getByLabel('Name').inputValue()) === name);
   await dialog(page).getByLabel('About you').fill(signature);
@@ -103,19 +114,20 @@ export async function tokenIsRenewed(page, person) {
   await until('it is sent', async () => (await page.getByText('Sending …').count()) === 0);
 }
 
-// sessionsEnd logs a user out everywhere, from one of two devices: both show it.
-export async function sessionsEnd(a, b, person, shoot) {
-  await viewer(a).click();
+// sessionsEnd logs mine out of a, and then person out everywhere, from one of two devices:
+// both show it.
+export async function sessionsEnd(a, b, mine, person, shoot) {
+  await openAccount(a, mine);
   await dialog(a).getByRole('button', { name: 'Log out', exact: true }).click();
-  await a.getByRole('button', { name: 'You are anonymous. Change user' }).waitFor();
+  await viewerIs(a, null);
   assert.equal(await loginOf(a), null);
   await logIn(a, person);
   await view(b, 'Feed').click();
-  await viewer(a).click();
+  await openAccount(a, person);
   await dialog(a).getByRole('button', { name: 'Log out everywhere' }).click();
-  for (const page of [a, b]) await page.getByRole('button', { name: 'You are anonymous. Change user' }).waitFor();
+  for (const page of [a, b]) await viewerIs(page, null);
   assert.equal(await loginOf(b), null, 'the other device keeps a token that is revoked');
-  await viewer(b).click();
+  await viewer(b, null).click();
   await dialog(b).getByText('Your session has ended. Log in again.').waitFor();
   await rules(b);
   await shoot(b, 'story-ended');

@@ -206,7 +206,7 @@ async function theyChat(a, b) {
 
 // clipIsSent makes them friends, and has one send the clip to the other.
 async function clipIsSent(a, b) {
-  await view(a, 'People').click();
+  await view(a, 'Profile').click();
   await a.getByRole('link', { name: 'Followers' }).click();
   await a.getByRole('button', { name: `Follow ${noah.name}` }).click();
   await a.getByRole('button', { name: `Following ${noah.name}. Unfollow` }).waitFor();
@@ -243,7 +243,7 @@ async function account(a, b) {
   await b.getByRole('heading', { name: mia.name }).click();
   await b.getByText('Numbers, mostly.').waitFor();
   await tokenIsRenewed(b, noah);
-  await sessionsEnd(a, b, noah, shoot);
+  await sessionsEnd(a, b, mia, noah, shoot);
 }
 
 // chatOffline has a write while offline. The message arrives once.

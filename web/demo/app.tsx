@@ -39,7 +39,7 @@ const titles = {
   likes: 'Your likes',
   folders: 'Your folders',
   folder: 'Folder',
-  person: 'Your people',
+  person: 'Your profile',
 };
 
 function Main({ route }: { route: Route }) {

@@ -7,8 +7,8 @@ export type Route =
   | { readonly view: 'folder'; readonly id: string }
   | { readonly view: 'person'; readonly id: string | null; readonly section: Section | null }; // null: the viewer, the first section
 
-// The sections of a person.
-export const sections = ['clips', 'works', 'likes', 'folders', 'reads', 'friends', 'following', 'followers'] as const;
+// The sections of a person. The section clips has the other works, too.
+export const sections = ['clips', 'likes', 'folders', 'reads', 'friends', 'following', 'followers'] as const;
 export type Section = (typeof sections)[number];
 
 export const links = {
@@ -20,7 +20,7 @@ export const links = {
   folder: (id: string) => `#/folders/${encodeURIComponent(id)}`,
   chats: '#/chats',
   chat: (id: string) => `#/chats/${encodeURIComponent(id)}`,
-  people: '#/people',
+  profile: '#/people',
   person: (id: string, section?: Section) => `#/people/${encodeURIComponent(id)}${section ? `/${section}` : ''}`,
 };
 

@@ -2,7 +2,6 @@ import { useState, type FormEvent } from 'react';
 import { useClient } from 'urql';
 import { advise } from '../api/advice';
 import { ChangePasswordDocument, LogOutEverywhereDocument, UpdateProfileDocument } from '../operations';
-import { links } from '../route';
 import { useSession } from '../session';
 import { Avatar } from './avatar';
 import { Icon } from './icons';
@@ -31,9 +30,6 @@ export function AccountPanel({ onClose }: { onClose: () => void }) {
       <p className="account-who">
         <Avatar name={name} />
         <span>{name}</span>
-        <a className="button" href={links.people} onClick={onClose}>
-          Your profile
-        </a>
       </p>
       <Part title="Edit your profile" open={part === 'profile'} onToggle={(open) => setPart(open ? 'profile' : undefined)}>
         {profile && <ProfileForm profile={profile} onDone={() => setPart(undefined)} />}

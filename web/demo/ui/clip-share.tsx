@@ -34,7 +34,7 @@ export function ClipShare({ clip, onClose }: { clip: ClipFragment; onClose: () =
           if (first && data && friends.length === 0) {
             return (
               <p className="hint">
-                Friends are people whom you follow and who follow you. <a href={links.people}>Your people</a>
+                Friends are people whom you follow and who follow you. <a href={links.profile}>Your profile</a>
               </p>
             );
           }

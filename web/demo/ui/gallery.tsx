@@ -1,6 +1,6 @@
 import type { AnyVariables, DocumentInput } from '@urql/core';
 import { useMemo } from 'react';
-import { isContent } from '../api/subject';
+import { isContent, type Subject } from '../api/subject';
 import type { ItemFragment } from '../operations';
 import { Empty } from './empty';
 import type { IconName } from './icons';
@@ -13,7 +13,8 @@ interface Props<Data, Variables extends AnyVariables> {
   readonly variables: (after: string | null) => Variables;
   readonly list: (data: Data) => List | undefined;
   readonly icon: IconName;
-  readonly none: string; // shown if the list is empty
+  readonly none: string | undefined; // shown if the list is empty
+  readonly shows?: (subject: Subject) => boolean; // whether an entry has a card; isContent if omitted
 }
 
 interface List {
@@ -23,7 +24,7 @@ interface List {
 
 // Gallery shows a list of cards. It omits comments and people, which can be liked as
 // well.
-export function Gallery<Data, Variables extends AnyVariables>({ label, query, variables, list, icon, none }: Props<Data, Variables>) {
+export function Gallery<Data, Variables extends AnyVariables>({ label, query, variables, list, ...rest }: Props<Data, Variables>) {
   return (
     <div className="gallery">
       <Pages
@@ -32,16 +33,18 @@ export function Gallery<Data, Variables extends AnyVariables>({ label, query, va
         query={query}
         variables={variables}
         info={(data) => list(data)?.pageInfo}
-        page={({ data, first }) => <GalleryPage list={data && list(data)} first={first} icon={icon} none={none} />}
+        page={({ data, first }) => <GalleryPage list={data && list(data)} first={first} {...rest} />}
       />
     </div>
   );
 }
 
-function GalleryPage({ list, first, icon, none }: { list: List | undefined; first: boolean } & Pick<Props<unknown, AnyVariables>, 'icon' | 'none'>) {
+type PageProps = { list: List | undefined; first: boolean } & Pick<Props<unknown, AnyVariables>, 'icon' | 'none' | 'shows'>;
+
+function GalleryPage({ list, first, icon, none, shows = isContent }: PageProps) {
   const edges = list?.edges;
-  const cards = useMemo(() => edges?.map(({ node }) => ('interactive' in node ? node.interactive : node)).filter(isContent), [edges]);
+  const cards = useMemo(() => edges?.map(({ node }) => ('interactive' in node ? node.interactive : node)).filter(shows), [edges, shows]);
   if (!list || !cards) return null;
   if (cards.length > 0) return <LiveCards subjects={cards} cards={cards} />;
-  return first && !list.pageInfo.hasNextPage ? <Empty icon={icon}>{none}</Empty> : null;
+  return first && none && !list.pageInfo.hasNextPage ? <Empty icon={icon}>{none}</Empty> : null;
 }

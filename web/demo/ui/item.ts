@@ -1,6 +1,7 @@
 import type { Watched } from '@ovation/client';
 import { useMemo } from 'react';
 import { useStore } from '../api/store';
+import { isClipId } from '../api/subject';
 import type { ClipFragment } from '../operations';
 import { find, isListed, type Item } from '../content/catalogue';
 import { useSession } from '../session';
@@ -13,7 +14,7 @@ const none: Watched<Found> = { get: () => null, watch: () => () => {} };
 // cover.
 export function useItem(biz: string, bizId: string): { item: Item; coverUrl?: string } {
   const { connection, known } = useSession();
-  const asks = known && biz === 'video' && /^\d{9,16}$/.test(bizId) && !isListed({ biz, bizId });
+  const asks = known && biz === 'video' && isClipId(bizId) && !isListed({ biz, bizId });
   const clip = useStore(useMemo(() => (asks ? connection.clips.of(bizId) : none), [asks, connection, bizId]));
   return useMemo(() => {
     const item = find(biz, bizId);

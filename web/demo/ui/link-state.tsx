@@ -4,8 +4,7 @@ import { useSession } from '../session';
 import { useOnline } from './online';
 import { useWillSend } from './will-send';
 
-const states: Record<Status['state'], { label: string; text: string }> = {
-  idle: { label: 'Not live', text: 'This view is not updated by itself: it shows what it did when you opened it.' },
+const states: Record<Exclude<Status['state'], 'idle'>, { label: string; text: string }> = {
   connecting: { label: 'Connecting', text: 'The page is connecting to the server for live counts.' },
   live: { label: 'Live', text: 'Counts change as others act.' },
   reconnecting: { label: 'Reconnecting', text: 'The connection to the server is lost. Counts may be outdated; the page keeps trying.' },
@@ -16,16 +15,18 @@ const states: Record<Status['state'], { label: string; text: string }> = {
 
 const waiting = { label: 'Connecting', text: 'The server has not responded yet. The page keeps trying.' };
 
-// LinkState shows whether the view is live and, on request, why it is not. The stream of
-// messages, which every view of a user has, makes only the views of messages live.
+// LinkState shows whether the view is live and, on request, why it is not. It shows nothing
+// in views that never change by themselves. The stream of messages, which every view of a
+// user has, makes only the views of messages live.
 export function LinkState({ messages }: { messages: boolean }) {
   const { connection, known } = useSession();
   const status = useStore(connection.status);
   const subscribed = useStore(connection.subscribed) || messages;
   const state = stateOf(useOnline() ? status.state : 'offline', subscribed);
-  const { label, text } = state === 'idle' && !known ? waiting : states[state];
   const held = useStore(connection.outbox.pending).filter((one) => one.waits).length;
   const later = useWillSend();
+  if (state === 'idle' && known) return null;
+  const { label, text } = state === 'idle' ? waiting : states[state];
   const said = status.reason && (state === 'rejected' || state === 'failed' || state === 'reconnecting') ? `${text} It said: ${status.reason}.` : text;
   const why = held > 0 ? `${said} ${held === 1 ? 'One thing waits' : `${held} things wait`}. ${later}` : said;
   return (

@@ -5,13 +5,15 @@ import { Avatar } from './avatar';
 import { Icon, type IconName } from './icons';
 import { LinkState } from './link-state';
 import { useUnread } from './mail';
+import { Menu } from './menu';
 import { useName } from './name';
 import { UploadButton } from './upload';
-import { openLogin, ViewerDialog } from './viewer-dialog';
+import { openLogin, ViewerDialogs } from './viewer-dialog';
 
 // Masthead is the top of the page: the tabs, the state of the connection, and the viewer.
+// On phones the tabs are at the bottom, without those of lists that the profile has, too.
 export function Masthead({ route }: { route: Route }) {
-  const { userId, tokensOnly } = useSession();
+  const { userId } = useSession();
   const unread = useUnread();
   const here = placeOf(route, userId);
   return (
@@ -26,17 +28,15 @@ export function Masthead({ route }: { route: Route }) {
         <Tab to={links.clips} icon="play" label="Feed" current={here === 'clips'} />
         <Tab to={links.browse} icon="feed" label="Browse" current={here === 'browse'} />
         <Tab to={links.chats} icon="mail" label="Chats" current={here === 'chats'} count={unread} />
-        <Tab to={links.likes} icon="heart" label="Likes" current={here === 'likes'} />
-        <Tab to={links.folders} icon="folder" label="Folders" current={here === 'folders'} />
-        <Tab to={links.people} icon="people" label="People" current={here === 'person'} />
+        <Tab to={links.likes} icon="heart" label="Likes" current={here === 'likes'} wide />
+        <Tab to={links.folders} icon="folder" label="Folders" current={here === 'folders'} wide />
+        <Tab to={links.profile} icon="person" label="Profile" current={here === 'person'} />
       </nav>
-      <UploadButton />
       <LinkState messages={here === 'chats'} />
-      <a className="elsewhere" href={userId !== null && !tokensOnly ? `/?user=${encodeURIComponent(userId)}` : '/'}>
-        GraphiQL
-      </a>
-      <ViewerButton />
-      <ViewerDialog />
+      <UploadButton />
+      <Menu />
+      <Viewer />
+      <ViewerDialogs />
     </header>
   );
 }
@@ -47,9 +47,18 @@ function placeOf(route: Route, userId: string | null): string {
   return { clip: 'clips', chat: 'chats', folder: 'folders' }[route.view as string] ?? route.view;
 }
 
-function Tab({ to, icon, label, current, count = 0 }: { to: string; icon: IconName; label: string; current: boolean; count?: number }) {
+interface TabProps {
+  readonly to: string;
+  readonly icon: IconName;
+  readonly label: string;
+  readonly current: boolean;
+  readonly count?: number;
+  readonly wide?: boolean; // whether phones do without it
+}
+
+function Tab({ to, icon, label, current, count = 0, wide = false }: TabProps) {
   return (
-    <a className="tab" href={to} aria-current={current ? 'page' : undefined}>
+    <a className="tab" href={to} aria-current={current ? 'page' : undefined} data-wide={wide || undefined}>
       <span className="tab-mark">
         <Icon name={icon} filled={current} />
         {count > 0 && (
@@ -64,19 +73,33 @@ function Tab({ to, icon, label, current, count = 0 }: { to: string; icon: IconNa
   );
 }
 
-function ViewerButton() {
+// Viewer leads users to their profile, and lets anonymous viewers log in.
+function Viewer() {
   const { userId, known, changed } = useSession();
-  const called = useName(userId);
-  const name = known ? called : '…';
-  const button = useRef<HTMLButtonElement>(null);
+  const name = useName(userId);
+  const place = useRef<HTMLSpanElement>(null);
   useEffect(() => {
     // For another viewer the page starts again, and the element with the focus was removed.
-    if (changed && document.activeElement === document.body) button.current!.focus();
-  }, [changed]);
+    if (changed && known && document.activeElement === document.body) place.current?.querySelector<HTMLElement>('a, button')?.focus();
+  }, [changed, known]);
   return (
-    <button ref={button} type="button" className="viewer-button" onClick={openLogin} aria-label={`You are ${name}. Change user`}>
-      <Avatar name={userId && called} />
-      <span className="viewer-name">{name}</span>
-    </button>
+    <span className="viewer" ref={place}>
+      {known && userId === null && (
+        <button type="button" className="button viewer-login" onClick={openLogin}>
+          Log in
+        </button>
+      )}
+      {known && userId !== null && (
+        <a className="viewer-link" href={links.profile} aria-label={`${name}, your profile`}>
+          <Avatar name={name} />
+          <span className="viewer-name">{name}</span>
+        </a>
+      )}
+      {!known && (
+        <span className="viewer-link">
+          <Avatar name={null} />
+        </span>
+      )}
+    </span>
   );
 }

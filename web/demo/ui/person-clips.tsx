@@ -1,35 +1,61 @@
+import { useEffect, useState } from 'react';
 import { isKnown } from '../api/freshness';
-import { PersonClipsDocument, type ClipFragment } from '../operations';
+import { isClipId, isContent, type Subject } from '../api/subject';
+import { PersonClipsDocument, WorksDocument, type ClipFragment } from '../operations';
 import { links } from '../route';
 import { useSession } from '../session';
-import { Empty } from './empty';
+import { Gallery } from './gallery';
 import { Icon } from './icons';
 import { useName } from './name';
 import { Pages } from './pages';
 import { inFull } from './rolling-number';
 
 const atOnce = 24;
+const worksAtOnce = 20;
 
-// PersonClips shows the covers of the clips that a user has published.
+// PersonClips shows what a user has published: the covers of the clips, then the cards of
+// the other works.
 export function PersonClips({ userId }: { userId: string }) {
   const { userId: viewer } = useSession();
   const name = useName(userId);
+  const [clips, setClips] = useState<number>(); // on the first page
+  const none = viewer === userId ? 'You have published nothing yet.' : `${name} has published nothing yet.`;
   return (
-    <div className="covers">
-      <Pages
-        label="clips"
-        auto
-        query={PersonClipsDocument}
-        variables={(after) => ({ userId, first: atOnce, after })}
-        info={({ user }) => user.videos.pageInfo}
-        page={({ data, first }) => {
-          const clips = data?.user.videos.edges.map(({ node }) => node);
-          if (first && clips?.length === 0) return <Empty icon="film">{viewer === userId ? 'You have published no clip yet.' : `${name} has published no clip yet.`}</Empty>;
-          return clips?.map((clip) => <CoverLink key={clip.id} clip={clip} />);
-        }}
-      />
-    </div>
+    <>
+      <div className="covers">
+        <Pages
+          label="clips"
+          auto
+          query={PersonClipsDocument}
+          variables={(after) => ({ userId, first: atOnce, after })}
+          info={({ user }) => user.videos.pageInfo}
+          page={({ data, first }) => <ClipsPage clips={data?.user.videos.edges.map(({ node }) => node)} onCount={first ? setClips : undefined} />}
+        />
+      </div>
+      {clips !== undefined && (
+        <Gallery
+          label="works"
+          query={WorksDocument}
+          variables={(after) => ({ userId, first: worksAtOnce, after })}
+          list={({ user }) => user.works}
+          shows={isOtherWork}
+          icon="film"
+          none={clips === 0 ? none : undefined}
+        />
+      )}
+    </>
   );
+}
+
+// isOtherWork omits clips from the works, since they are shown as clips.
+const isOtherWork = (subject: Subject) => isContent(subject) && !(subject.biz === 'video' && isClipId(subject.bizId));
+
+function ClipsPage({ clips, onCount }: { clips: readonly ClipFragment[] | undefined; onCount: ((count: number) => void) | undefined }) {
+  const count = clips?.length;
+  useEffect(() => {
+    if (count !== undefined) onCount?.(count);
+  }, [count, onCount]);
+  return clips?.map((clip) => <CoverLink key={clip.id} clip={clip} />);
 }
 
 function CoverLink({ clip }: { clip: ClipFragment }) {

@@ -7,7 +7,6 @@ import {
   LiveDocument,
   PersonFoldersDocument,
   PersonLikesDocument,
-  WorksDocument,
   type CardFragment,
 } from '../operations';
 import type { Section } from '../route';
@@ -17,6 +16,7 @@ import { FolderShelves } from './folder-pages';
 import { PersonRow } from './follow-button';
 import { Gallery } from './gallery';
 import { useName } from './name';
+import { NewFolderButton } from './new-folder-button';
 import { PersonClips } from './person-clips';
 import { Pages } from './pages';
 import { Reads } from './reads';
@@ -33,24 +33,25 @@ export function PersonSection({ userId, section }: { userId: string; section: Se
   switch (section) {
     case 'clips':
       return <PersonClips userId={userId} />;
-    case 'works':
-      return <Gallery label="works" query={WorksDocument} variables={variables} list={({ user }) => user.works} icon="feed" none={`Nothing here is by ${who} yet.`} />;
     case 'likes':
       return <Gallery label="likes" query={PersonLikesDocument} variables={variables} list={({ user }) => user.likes} icon="heart" none={`${does('like')} nothing yet.`} />;
     case 'folders':
       return (
-        <Pages
-          label="folders"
-          auto
-          query={PersonFoldersDocument}
-          variables={variables}
-          info={({ user }) => user.folders.pageInfo}
-          page={({ data, first }) => {
-            const folders = data?.user.folders.edges.map(({ node }) => node);
-            if (folders?.length === 0 && first) return <Empty icon="folder">{userId === viewer ? 'No folders yet.' : `${name} has no folder that others can see.`}</Empty>;
-            return folders && <FolderShelves folders={folders} />;
-          }}
-        />
+        <>
+          {userId === viewer && <NewFolderButton />}
+          <Pages
+            label="folders"
+            auto
+            query={PersonFoldersDocument}
+            variables={variables}
+            info={({ user }) => user.folders.pageInfo}
+            page={({ data, first }) => {
+              const folders = data?.user.folders.edges.map(({ node }) => node);
+              if (folders?.length === 0 && first) return <Empty icon="folder">{userId === viewer ? 'No folders yet.' : `${name} has no folder that others can see.`}</Empty>;
+              return folders && <FolderShelves folders={folders} />;
+            }}
+          />
+        </>
       );
     case 'reads':
       return userId === viewer ? <Reads /> : <Empty icon="eye">Nobody but {userId} can see what {userId} has read.</Empty>;

@@ -1,5 +1,5 @@
 import { useState, type FormEvent } from 'react';
-import { anonymous } from '../../viewer';
+import { anonymous, type Viewer } from '../../viewer';
 import { Store, useStore } from '../api/store';
 import { useSession } from '../session';
 import { AccountForm } from './account-form';
@@ -7,45 +7,86 @@ import { AccountPanel } from './account-panel';
 import { Avatar } from './avatar';
 import { Dialog } from './dialog';
 
-const open = new Store(false);
+type Kind = 'login' | 'account' | 'switch';
 
-// openLogin opens the dialog for logging in.
-export const openLogin = () => open.set(true);
+const open = new Store<Kind | null>(null);
+
+// openLogin opens the dialog for logging in, openAccount the one for an account, and
+// openSwitch, in development, the one for acting as somebody else.
+export const openLogin = () => open.set('login');
+export const openAccount = () => open.set('account');
+export const openSwitch = () => open.set('switch');
 
 // Users of the demo data.
 const people = ['alice', 'bob', 'carol'];
 
-// ViewerDialog logs in or out. If the server accepts names, or tokens of other issuers,
-// it offers those as well.
-export function ViewerDialog() {
-  const { tokensOnly, account, userId, known, change } = useSession();
-  if (!useStore(open)) return null;
-  const close = () => open.set(false);
-  const switchTo = (viewer: { user: string; token: string }) => {
-    change(viewer);
-    close();
-  };
-  if (account) {
+// ViewerDialogs are the dialogs about the viewer, of which one at a time is open.
+export function ViewerDialogs() {
+  const { account } = useSession();
+  const kind = useStore(open);
+  const close = () => open.set(null);
+  if (kind === 'switch') return <SwitchDialog onClose={close} />;
+  if (kind === 'account' && account) {
     return (
       <Dialog title="Your account" onClose={close}>
         <AccountPanel onClose={close} />
       </Dialog>
     );
   }
+  return kind && <LoginDialog onClose={close} />;
+}
+
+// LoginDialog logs in with an account on this site. If the server accepts only tokens, a
+// token of another issuer serves as well.
+function LoginDialog({ onClose }: { onClose: () => void }) {
+  const { tokensOnly, refusal, userId, known, change } = useSession();
+  const [byToken, setByToken] = useState(refusal !== null);
+  const switchTo = (viewer: Viewer) => {
+    change(viewer);
+    onClose();
+  };
   return (
-    <Dialog title="Log in" onClose={close}>
-      <AccountForm onDone={close} />
-      <div className="account-part stack">
-        {tokensOnly ? <TokenForm onToken={(token) => switchTo({ user: '', token })} /> : <NameForm now={userId} onName={(user) => switchTo({ user, token: '' })} />}
-      </div>
-      {known && userId !== null && (
-        <p className="dialog-foot">
-          <button type="button" className="button quiet" onClick={() => switchTo(anonymous)}>
-            Continue without logging in
+    <Dialog title="Log in" onClose={onClose}>
+      {byToken ? <TokenForm onToken={(token) => switchTo({ user: '', token })} /> : <AccountForm onDone={onClose} />}
+      <p className="dialog-foot">
+        {tokensOnly ? (
+          <button type="button" className="button quiet" onClick={() => setByToken(!byToken)}>
+            {byToken ? 'Use an account' : 'Use a token'}
           </button>
-          <span>You can see counts, but not act.</span>
-        </p>
-      )}
+        ) : (
+          <button type="button" className="button quiet" onClick={openSwitch}>
+            Act as a user of the demo
+          </button>
+        )}
+        {tokensOnly && known && userId !== null && (
+          <button type="button" className="button quiet" onClick={() => switchTo(anonymous)}>
+            Log out
+          </button>
+        )}
+      </p>
+    </Dialog>
+  );
+}
+
+// SwitchDialog offers to act as any user, which the development server permits without a
+// password.
+function SwitchDialog({ onClose }: { onClose: () => void }) {
+  const { userId, change } = useSession();
+  const switchTo = (user: string) => {
+    change({ user, token: '' });
+    onClose();
+  };
+  return (
+    <Dialog title="Act as somebody else" onClose={onClose}>
+      <NameForm now={userId} onName={switchTo} />
+      <p className="dialog-foot">
+        <button type="button" className="button quiet" onClick={() => switchTo('')}>
+          Act as an anonymous visitor
+        </button>
+        <button type="button" className="button quiet" onClick={openLogin}>
+          Log in or register
+        </button>
+      </p>
     </Dialog>
   );
 }
@@ -58,7 +99,7 @@ function NameForm({ now, onName }: { now: string | null; onName: (user: string) 
   };
   return (
     <>
-      <p>Or act as a user of the demo: the development server accepts any name without a password.</p>
+      <p>The development server accepts any name without a password.</p>
       <ul className="people">
         {people.map((person) => (
           <li key={person}>
@@ -96,7 +137,7 @@ function TokenForm({ onToken }: { onToken: (token: string) => void }) {
           The last token was rejected: {refusal}.
         </p>
       )}
-      <p>Or use a token. With the secret of this server, the following command makes one for the user alice that is valid for a day:</p>
+      <p>With the secret of this server, the following command makes one for the user alice that is valid for a day:</p>
       <pre className="command" tabIndex={0} role="region" aria-label="Command">
         <code>OVATION_JWT_SECRET=… ovation token --user alice</code>
       </pre>

@@ -3,6 +3,7 @@ import { useQuery, useSubscription } from 'urql';
 import { isKnown } from '../api/freshness';
 import { LiveDocument, PersonDocument, TotalsDocument } from '../operations';
 import { links, sections, type Section } from '../route';
+import { acceptsNames } from '../remembered';
 import { useSession } from '../session';
 import { Avatar } from '../ui/avatar';
 import { ForUsers } from '../ui/empty';
@@ -12,6 +13,7 @@ import { Failed } from '../ui/pages';
 import { PersonSection } from '../ui/person-sections';
 import { Icon } from '../ui/icons';
 import { inFull, RollingNumber } from '../ui/rolling-number';
+import { openAccount, openLogin, openSwitch } from '../ui/viewer-dialog';
 
 // Person shows a user and their sections. Without an id it is the viewer.
 export function Person({ id, section }: { id: string | null; section: Section | null }) {
@@ -21,10 +23,10 @@ export function Person({ id, section }: { id: string | null; section: Section | 
     <>
       {who === null && (
         <header className="intro">
-          <h1>Your people</h1>
+          <h1>Your profile</h1>
         </header>
       )}
-      <ForUsers>{who !== null && <Profile userId={who} section={section ?? (who === userId ? 'friends' : 'works')} />}</ForUsers>
+      <ForUsers>{who !== null && <Profile userId={who} section={section ?? 'clips'} />}</ForUsers>
     </>
   );
 }
@@ -47,6 +49,7 @@ function Profile({ userId, section }: { userId: string; section: Section }) {
           <Avatar name={name} size="large" />
           <h1>{name}</h1>
           {person && <FollowButton person={person} />}
+          {viewer === userId && <OwnActions />}
           {viewer !== null && viewer !== userId && (
             <a className="button" href={links.chat(userId)}>
               <Icon name="talk" />
@@ -71,6 +74,27 @@ function Profile({ userId, section }: { userId: string; section: Section }) {
       <div className="row-pages">
         <PersonSection key={section} userId={userId} section={section} />
       </div>
+    </>
+  );
+}
+
+// OwnActions lead to the account and, in development, to the switch between users.
+function OwnActions() {
+  const { account, tokensOnly } = useSession();
+  return (
+    <>
+      {(account || tokensOnly) && (
+        <button type="button" className="button" aria-haspopup="dialog" onClick={account ? openAccount : openLogin}>
+          <Icon name="pen" />
+          Account
+        </button>
+      )}
+      {acceptsNames() && !tokensOnly && (
+        <button type="button" className="button quiet" aria-haspopup="dialog" onClick={openSwitch}>
+          <Icon name="people" />
+          Act as somebody else
+        </button>
+      )}
     </>
   );
 }

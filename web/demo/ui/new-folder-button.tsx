@@ -1,0 +1,22 @@
+import { useState } from 'react';
+import { Dialog } from './dialog';
+import { NewFolder } from './folder-picker';
+import { Icon } from './icons';
+
+// NewFolderButton opens the dialog for a new folder.
+export function NewFolderButton() {
+  const [making, setMaking] = useState(false);
+  return (
+    <div className="tools">
+      <button type="button" className="button strong" onClick={() => setMaking(true)}>
+        <Icon name="plus" />
+        New folder
+      </button>
+      {making && (
+        <Dialog title="New folder" onClose={() => setMaking(false)}>
+          <NewFolder onMade={() => setMaking(false)} />
+        </Dialog>
+      )}
+    </div>
+  );
+}
