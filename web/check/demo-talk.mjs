@@ -11,12 +11,14 @@ export async function openComments(page, person) {
   if (person) await open(page, person);
   await button(page, 'Comments').click();
   await drawer(page).getByLabel('Add a comment').waitFor();
+  assert.ok(await drawer(page).getByLabel('Top').isChecked(), 'the comments do not open on the most liked ones');
+  await drawer(page).getByLabel('Newest').check();
   await drawer(page).locator('.comment, .thread-empty').first().waitFor();
 }
 
 export async function say(page, text) {
   await drawer(page).getByLabel(/^(Add a comment|Reply to)/).fill(text);
-  await page.keyboard.press('Control+Enter');
+  await page.keyboard.press('Enter');
   await comment(page, text).waitFor();
 }
 

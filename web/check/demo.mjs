@@ -39,6 +39,7 @@ import {
 import { draftsAreKept, editsAreKept, focusStaysInTheDrawer, textTypedMeanwhileIsKept } from './demo-drawer.mjs';
 import { actionsSurviveAReload, failures, noStorm, noticesCoverNothing } from './demo-failures.mjs';
 import { foldersAreChanged, foldersByKeyboard } from './demo-folders.mjs';
+import { commentsAreBeside, doubleTapLikes, enterSends, keysAct, linksAreShared } from './demo-habits.mjs';
 import { moreByKeyboard } from './demo-more.mjs';
 import { cardsOpen, itemLooks, onlyLiveIsSaid, readsAreListed } from './demo-items.mjs';
 import { mastheadFits } from './demo-widths.mjs';
@@ -91,6 +92,11 @@ try {
     await visit('light', light, (page) => looks(page, 'light'));
     await visit('dark', dark, (page) => looks(page, 'dark'));
     await visit('phone', { ...phone, colorScheme: 'light' }, (page) => looks(page, 'phone'));
+    await visit('double tap', light, (page) => doubleTapLikes(page, shoot));
+    await visit('keys', light, (page) => keysAct(page, shoot));
+    await visit('beside', light, (page) => commentsAreBeside(page, shoot));
+    await visit('share', { ...light, permissions: ['clipboard-read', 'clipboard-write'] }, (page) => linksAreShared(page, shoot));
+    await visit('enter', light, enterSends);
     await visit('log in', { ...light, viewport: { width: 1280, height: 800 } }, (page) => logInFits(page, 'desktop'));
     await visit('log in on a phone', { ...phone, colorScheme: 'dark' }, (page) => logInFits(page, 'phone'));
     await visit('widths', [light, light], mastheadFits);

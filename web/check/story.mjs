@@ -170,7 +170,7 @@ async function clipIsAnswered(a, b) {
   await article(b).getByRole('button', { name: /^Comments/ }).click();
   const drawer = (page) => page.getByRole('dialog', { name: /^Comments/ });
   await drawer(b).getByLabel('Add a comment').fill('Lovely colours!');
-  await b.keyboard.press('Control+Enter');
+  await b.keyboard.press('Enter');
   await drawer(b).locator('.comment', { hasText: 'Lovely colours!' }).getByText(noah.name).first().waitFor();
   await article(a).getByRole('button', { name: /^Comments/ }).click();
   await drawer(a).locator('.comment', { hasText: 'Lovely colours!' }).waitFor();
@@ -217,7 +217,7 @@ async function clipIsSent(a, b) {
     return viewer.friends.edges.length === 1 || viewer;
   });
   await view(a, 'Feed').click();
-  await article(a).getByRole('button', { name: 'Send to a friend' }).click();
+  await article(a).getByRole('button', { name: 'Share' }).click();
   await checked(a, 'send');
   await dialog(a).getByRole('button', { name: new RegExp(noah.name) }).click();
   await dialog(a).getByRole('button', { name: new RegExp(`${noah.name}.*sent`, 's') }).waitFor();

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'react';
 import { useRoute, type Route } from './route';
 import { SessionProvider, useSession } from './session';
+import { Keys } from './ui/keys';
 import { Mail } from './ui/mail';
 import { Masthead } from './ui/masthead';
 import { Notices } from './ui/notices';
@@ -26,6 +27,7 @@ export function App() {
       <Notices />
       <Main route={route} />
       <Mail route={route} />
+      <Keys />
     </SessionProvider>
   );
 }

@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { FriendsDocument, type ClipFragment } from '../operations';
 import { clipAddress, links } from '../route';
 import { useSession } from '../session';
@@ -8,13 +8,71 @@ import { Icon } from './icons';
 import { useName } from './name';
 import { announce } from './notices';
 import { Pages } from './pages';
+import { openLogin } from './viewer-dialog';
 import { willSend } from './will-send';
 
 const atOnce = 20;
 
-// ClipShare sends the link of a clip to friends.
+// ClipShare gives the link of a clip away: to the clipboard, to another app, and to friends.
 export function ClipShare({ clip, onClose }: { clip: ClipFragment; onClose: () => void }) {
-  const { userId, connection } = useSession();
+  const { userId } = useSession();
+  return (
+    <Dialog title="Share" onClose={onClose}>
+      <p className="picker-what">{clip.title}</p>
+      <Link clip={clip} />
+      {userId === null ? (
+        <p className="hint">
+          <button type="button" className="link" onClick={openLogin}>
+            Log in
+          </button>{' '}
+          to send it to a friend.
+        </p>
+      ) : (
+        <Friends clip={clip} userId={userId} />
+      )}
+    </Dialog>
+  );
+}
+
+function Link({ clip }: { clip: ClipFragment }) {
+  const [copied, setCopied] = useState(false);
+  const field = useRef<HTMLInputElement>(null);
+  const address = clipAddress(clip.videoId);
+  const copy = async () => {
+    if (!(await copyFrom(field.current!))) return;
+    setCopied(true);
+    announce('Link copied.');
+  };
+  return (
+    <div className="share">
+      <input ref={field} className="share-link" value={address} readOnly aria-label="Link" onFocus={(event) => event.target.select()} />
+      <button type="button" className="button" onClick={() => void copy()}>
+        <Icon name={copied ? 'check' : 'link'} />
+        {copied ? 'Copied' : 'Copy link'}
+      </button>
+      {typeof navigator.share === 'function' && (
+        <button type="button" className="button" onClick={() => void navigator.share({ title: clip.title, url: address }).catch(() => {})}>
+          <Icon name="send" />
+          Other app
+        </button>
+      )}
+    </div>
+  );
+}
+
+// copyFrom copies the text of a field. Browsers have the newer API in secure contexts only.
+async function copyFrom(field: HTMLInputElement): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(field.value);
+    return true;
+  } catch {
+    field.select();
+    return document.execCommand('copy');
+  }
+}
+
+function Friends({ clip, userId }: { clip: ClipFragment; userId: string }) {
+  const { connection } = useSession();
   const [sent, setSent] = useState<ReadonlySet<string>>(new Set());
   const send = (to: string, name: string) => {
     connection.outbox.send(to, clipAddress(clip.videoId));
@@ -22,12 +80,12 @@ export function ClipShare({ clip, onClose }: { clip: ClipFragment; onClose: () =
     announce(navigator.onLine ? `Sent to ${name}.` : willSend());
   };
   return (
-    <Dialog title="Send to a friend" onClose={onClose}>
-      <p className="picker-what">{clip.title}</p>
+    <section className="stack" aria-label="Friends">
+      <h3>Send to a friend</h3>
       <Pages
         label="friends"
         query={FriendsDocument}
-        variables={(after) => ({ userId: userId!, first: atOnce, after })}
+        variables={(after) => ({ userId, first: atOnce, after })}
         info={({ user }) => user.friends.pageInfo}
         page={({ data, first }) => {
           const friends = data?.user.friends.edges.map(({ node }) => node.user.userId) ?? [];
@@ -47,7 +105,7 @@ export function ClipShare({ clip, onClose }: { clip: ClipFragment; onClose: () =
           );
         }}
       />
-    </Dialog>
+    </section>
   );
 }
 

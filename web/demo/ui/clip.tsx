@@ -4,12 +4,13 @@ import { useStore } from '../api/store';
 import type { ClipFragment } from '../operations';
 import { links } from '../route';
 import { useSession } from '../session';
-import { useActions } from './actions';
+import { useActions, type Actions } from './actions';
 import { Ago } from './ago';
 import { Avatar } from './avatar';
 import { ClipDelete } from './clip-delete';
 import { ClipShare } from './clip-share';
 import { Comments } from './comments';
+import { CommentsBeside, talk, toggleTalk, useWide } from './comments-beside';
 import { FolderPicker } from './folder-picker';
 import { FollowButton } from './follow-button';
 import { Icon } from './icons';
@@ -37,6 +38,13 @@ const inView = 0.6; // share of a clip that must be visible
 export const Clip = memo(function Clip({ clip, place, active, near, alone = false, onShow }: Props) {
   const element = useRef<HTMLElement>(null);
   const title = `clip-${clip.videoId}`;
+  const { userId } = useSession();
+  const { card: counts } = useWaiting(clip.interactive);
+  const actions = useActions(counts, clip.title);
+  const like = () => {
+    if (userId === null) openLogin();
+    else if (counts.liked?.reaction !== 'LIKE') actions.react('LIKE', true);
+  };
   useReadOnView(element, clip.interactive);
   useEffect(() => {
     const observer = new IntersectionObserver((changes) => changes.at(-1)!.intersectionRatio >= inView && onShow(clip.id), { threshold: inView });
@@ -55,11 +63,11 @@ export const Clip = memo(function Clip({ clip, place, active, near, alone = fals
       data-subject={`video/${clip.videoId}`}
     >
       <div className="clip-stage">
-        <Player title={clip.title} playUrl={clip.playUrl} coverUrl={clip.coverUrl} active={active} near={near} />
+        <Player title={clip.title} playUrl={clip.playUrl} coverUrl={clip.coverUrl} active={active} near={near} onLike={like} />
         <Words clip={clip} id={title} />
         <Sound />
       </div>
-      <Rail clip={clip} alone={alone} />
+      <Rail clip={clip} counts={counts} alone={alone} active={active} actions={actions} />
     </article>
   );
 });
@@ -94,19 +102,33 @@ function Sound() {
   );
 }
 
-function Rail({ clip, alone }: Pick<Props, 'clip'> & { alone: boolean }) {
+interface RailProps extends Pick<Props, 'clip' | 'active'> {
+  readonly counts: ClipFragment['interactive']; // with what waits to be sent
+  readonly alone: boolean;
+  readonly actions: Actions;
+}
+
+function Rail({ clip, counts, alone, active, actions }: RailProps) {
   const { userId } = useSession();
   const { interactive: confirmed, title } = clip;
-  const { card: counts } = useWaiting(confirmed);
-  const actions = useActions(counts, title);
   const [open, setOpen] = useState<'folders' | 'comments' | 'share' | 'delete'>();
   const close = () => setOpen(undefined);
+  const wide = useWide();
+  const beside = useStore(talk) && wide;
+  const comments = { subject: counts, title, count: counts.commentCount, author: clip.author.userId };
   const own = (what: typeof open) => () => (userId === null ? openLogin() : setOpen(what));
   const collects = isKnown(counts.freshness) ? counts.collectCount : undefined;
   return (
     <div className="clip-rail" role="group" aria-label={`Actions for ${title}`}>
       <LikeButton subject={confirmed} title={title} counts={confirmed} />
-      <button type="button" className="action talk" aria-haspopup="dialog" aria-label={`Comments${spoken(counts.commentCount, 'comment')}`} onClick={() => setOpen('comments')}>
+      <button
+        type="button"
+        className="action talk"
+        aria-haspopup="dialog"
+        aria-expanded={wide ? beside && active : undefined}
+        aria-label={`Comments${spoken(counts.commentCount, 'comment')}`}
+        onClick={() => (wide ? toggleTalk() : setOpen('comments'))}
+      >
         <Icon name="talk" />
         <RollingNumber value={counts.commentCount} />
       </button>
@@ -121,7 +143,7 @@ function Rail({ clip, alone }: Pick<Props, 'clip'> & { alone: boolean }) {
         <Icon name="collect" filled={Boolean(counts.collected)} />
         <RollingNumber value={collects} />
       </button>
-      <button type="button" className="action" aria-haspopup="dialog" aria-label="Send to a friend" onClick={own('share')}>
+      <button type="button" className="action share" aria-haspopup="dialog" aria-label="Share" onClick={() => setOpen('share')}>
         <Icon name="send" />
       </button>
       {clip.author.userId === userId && (
@@ -130,7 +152,8 @@ function Rail({ clip, alone }: Pick<Props, 'clip'> & { alone: boolean }) {
         </button>
       )}
       {open === 'folders' && <FolderPicker title={title} current={counts.collected?.folder.id} actions={actions} onClose={close} />}
-      {open === 'comments' && <Comments subject={counts} title={title} count={counts.commentCount} author={clip.author.userId} onClose={close} />}
+      {open === 'comments' && !wide && <Comments {...comments} onClose={close} />}
+      {beside && active && <CommentsBeside {...comments} />}
       {open === 'share' && <ClipShare clip={clip} onClose={close} />}
       {open === 'delete' && <ClipDelete clip={clip} alone={alone} onClose={close} />}
     </div>

@@ -1,5 +1,6 @@
 import { useId, type FormEvent, type KeyboardEvent, type ReactNode, type RefObject } from 'react';
 import { Icon } from './icons';
+import { sends } from './sends';
 
 const maxLength = 2_000; // characters of a comment, as the server counts them
 const countFrom = 200; // the number left is shown from here on
@@ -17,7 +18,7 @@ interface Props {
   readonly onCancel?: () => void;
 }
 
-// CommentForm is the form for a comment. Ctrl+Enter or Command+Enter submits it.
+// CommentForm is the form for a comment. Enter sends it, Shift+Enter starts a new line.
 export function CommentForm({ label, text, send, busy = false, problem = '', field, children, onChange, onSend, onCancel }: Props) {
   const name = useId();
   const left = maxLength - [...text].length;
@@ -27,7 +28,7 @@ export function CommentForm({ label, text, send, busy = false, problem = '', fie
     if (fit) onSend(text.trim());
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit(event);
+    if (sends(event)) submit(event);
     if (event.key !== 'Escape' || !onCancel) return;
     event.preventDefault(); // otherwise it would close the dialog
     onCancel();
@@ -44,6 +45,7 @@ export function CommentForm({ label, text, send, busy = false, problem = '', fie
           aria-invalid={problem !== '' || left < 0}
           aria-describedby={name}
           placeholder={label}
+          enterKeyHint="send"
           autoFocus={onCancel !== undefined}
           onChange={(event) => onChange(event.target.value)}
           onKeyDown={onKeyDown}

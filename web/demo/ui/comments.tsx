@@ -22,13 +22,14 @@ interface Props {
   readonly title: string;
   readonly count: number | undefined; // their number, if known
   readonly author: string | undefined; // author of the subject
+  readonly beside?: 'focused' | 'unfocused'; // see Dialog
   readonly onClose: () => void;
 }
 
 // Comments is the drawer with the comments on a subject.
-export function Comments({ subject, title, count, author, onClose }: Props) {
+export function Comments({ subject, title, count, author, beside, onClose }: Props) {
   return (
-    <Dialog title={<>Comments <Count comments={count} /></>} shape="drawer" onClose={onClose}>
+    <Dialog title={<>Comments <Count comments={count} /></>} shape="drawer" {...(beside && { beside })} onClose={onClose}>
       <p className="picker-what">{title}</p>
       <Discussion subject={subject} author={author} onLeave={onClose} />
     </Dialog>
@@ -49,7 +50,7 @@ interface TalkProps extends Pick<Props, 'subject' | 'author'> {
 export function Discussion({ subject, author, onLeave }: TalkProps) {
   const draft = draftOf(useClient(), subject);
   const live = useStore(useSession().connection.status).state === 'live';
-  const [order, setOrder] = useState<Order>('NEWEST');
+  const [order, setOrder] = useState<Order>('TOP');
   const [answered, setAnswered] = useState<string>(); // the comment with the viewer's last reply
   const added = ({ parent }: CommentFragment) => {
     setAnswered(parent?.id);

@@ -2,10 +2,11 @@ import { useRef } from 'react';
 import { acceptsNames } from '../remembered';
 import { useSession } from '../session';
 import { Icon } from './icons';
+import { openKeys } from './keys';
 import { openSwitch } from './viewer-dialog';
 
-// Menu leads to the other pages of this server and, in development, to the switch between
-// users.
+// Menu leads to the list of the keys, to the other pages of this server and, in development,
+// to the switch between users.
 export function Menu() {
   const { userId, tokensOnly } = useSession();
   const menu = useRef<HTMLElement>(null);
@@ -30,6 +31,17 @@ export function Menu() {
             Act as somebody else
           </button>
         )}
+        <button
+          type="button"
+          className="menu-keys"
+          onClick={() => {
+            close();
+            openKeys();
+          }}
+        >
+          <Icon name="keys" />
+          Keys
+        </button>
         <a href={userId !== null && dev ? `/?user=${encodeURIComponent(userId)}` : '/'}>
           <Icon name="code" />
           GraphiQL

@@ -1,5 +1,6 @@
 import { useId, useRef, useState, type FormEvent, type KeyboardEvent } from 'react';
 import { Icon } from './icons';
+import { sends } from './sends';
 
 const maxLength = 2_000; // characters of a message, as the server counts them
 const countFrom = 200; // the number left is shown from here on
@@ -19,7 +20,7 @@ export function MessageForm({ to, onSend }: { to: string; onSend: (text: string)
     field.current?.focus();
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === 'Enter' && !event.shiftKey && !event.nativeEvent.isComposing) submit(event);
+    if (sends(event)) submit(event);
   };
   return (
     <form className="message-form" onSubmit={submit}>

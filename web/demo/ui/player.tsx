@@ -3,6 +3,7 @@ import { useStore } from '../api/store';
 import { Icon } from './icons';
 import { useOnline } from './online';
 import { autoplays, sound } from './playback';
+import { useTaps, type Spot } from './taps';
 
 interface Props {
   readonly title: string;
@@ -10,13 +11,14 @@ interface Props {
   readonly coverUrl: string;
   readonly active: boolean; // whether this clip is in view
   readonly near: boolean; // whether it is next to the clip in view
+  readonly onLike: () => void; // called at a double tap
 }
 
 type State = 'waiting' | 'playing' | 'paused' | 'failed';
 
 // Player shows the cover of a clip, and plays the clip while it is in view: muted until
-// the viewer turns the sound on.
-export function Player({ title, playUrl, coverUrl, active, near }: Props) {
+// the viewer turns the sound on. A tap pauses it, a double tap likes it.
+export function Player({ title, playUrl, coverUrl, active, near, onLike }: Props) {
   const [wanted, setWanted] = useState(autoplays);
   const [state, setState] = useState<State>('paused');
   const { video, bar } = useVideo(active && wanted, state === 'failed', setState);
@@ -34,6 +36,14 @@ export function Player({ title, playUrl, coverUrl, active, near }: Props) {
     // It retries by itself only when the machine is online again.
   }, [online]); // eslint-disable-line
 
+  const [hearts, setHearts] = useState<readonly (Spot & { readonly id: number })[]>([]);
+  const tap = useTaps(
+    () => (failed ? retry() : setWanted(!wanted)),
+    (at) => {
+      setHearts((before) => [...before, { ...at, id: (before.at(-1)?.id ?? 0) + 1 }]);
+      onLike();
+    },
+  );
   const plays = active && wanted;
   return (
     <>
@@ -54,7 +64,7 @@ export function Player({ title, playUrl, coverUrl, active, near }: Props) {
           data-shown={(active && state !== 'failed' && (state === 'playing' || state === 'paused')) || undefined}
         />
       )}
-      <button type="button" className="clip-surface" aria-label={`${plays ? 'Pause' : 'Play'} ${title}`} onClick={() => (failed ? retry() : setWanted(!wanted))}>
+      <button type="button" className="clip-surface" aria-label={`${plays ? 'Pause' : 'Play'} ${title}`} onClick={tap}>
         {active && !plays && !failed && (
           <span className="clip-play">
             <Icon name="play" filled />
@@ -62,6 +72,11 @@ export function Player({ title, playUrl, coverUrl, active, near }: Props) {
         )}
         {plays && state === 'waiting' && <span className="clip-wait" />}
       </button>
+      {hearts.map(({ id, x, y }) => (
+        <span key={id} className="clip-heart" style={{ left: x, top: y }} aria-hidden="true" onAnimationEnd={() => setHearts((before) => before.filter((one) => one.id !== id))}>
+          <Icon name="heart" filled />
+        </span>
+      ))}
       {active && failed && (
         <p className="clip-failed" role="status">
           {online ? 'This clip cannot be played right now.' : 'You are offline. The clip plays when you are online again.'}

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactNode } from 'react';
 import { useQuery, useSubscription } from 'urql';
 import type { CombinedError } from '@urql/core';
 import { ClipsDocument, LiveDocument, NewestClipDocument, OneClipDocument, type ClipFragment } from '../operations';
@@ -6,7 +6,9 @@ import { links } from '../route';
 import { useSession } from '../session';
 import { Clip } from '../ui/clip';
 import { ClipSkeleton, Step, StepFailed } from '../ui/clip-steps';
+import { talk } from '../ui/comments-beside';
 import { Icon } from '../ui/icons';
+import { useKeys } from '../ui/keys';
 import { openUpload } from '../ui/upload';
 
 const atOnce = 10;
@@ -16,7 +18,7 @@ const pollEvery = 15_000; // milliseconds between checks for newer clips
 // Clips is the feed: one clip fills the screen, and the clip in view plays.
 export function Clips() {
   const [cursors, setCursors] = useState<readonly (string | null)[]>([null]);
-  const [newest, setNewest] = useState<string>();
+  const [newest, setNewest] = useState<string | null>(); // null if there are no clips
   const [round, setRound] = useState(0);
   const more = useCallback((after: string) => setCursors((before) => (before.includes(after) ? before : [...before, after])), []);
   const anew = () => {
@@ -25,7 +27,7 @@ export function Clips() {
     setRound((before) => before + 1);
   };
   return (
-    <Stage key={round} label="Clips" top={round > 0 ? newest : undefined} above={newest && <Newer than={newest} onShow={anew} />}>
+    <Stage key={round} label="Clips" top={round > 0 ? (newest ?? undefined) : undefined} above={newest !== undefined && <Newer than={newest} onShow={anew} />}>
       {({ current, show }) => (
         <>
           {cursors.map((after, page) => (
@@ -53,7 +55,7 @@ interface PageProps {
   readonly current: string | undefined;
   readonly onShow: (id: string) => void;
   readonly onMore: (after: string) => void;
-  readonly onNewest: ((id: string) => void) | undefined;
+  readonly onNewest: ((id: string | null) => void) | undefined;
 }
 
 function ClipsPage({ after, offset, fresh, current, onShow, onMore, onNewest }: PageProps) {
@@ -70,8 +72,8 @@ function ClipsPage({ after, offset, fresh, current, onShow, onMore, onNewest }: 
 
   const first = clips?.[0]?.id;
   useEffect(() => {
-    if (first) onNewest?.(first);
-  }, [first, onNewest]);
+    if (clips) onNewest?.(first ?? null);
+  }, [clips, first, onNewest]);
   const next = data?.feed.pageInfo.hasNextPage ? data.feed.pageInfo.endCursor : null;
   const near = clips !== undefined && clips.slice(-ahead).some(({ id }) => id === current);
   useEffect(() => {
@@ -165,17 +167,25 @@ function Stage({ label, top, above, children }: StageProps) {
     target?.scrollIntoView({ behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth' });
     target?.focus({ preventScroll: true });
   };
-  const onKeyDown = (event: KeyboardEvent) => {
-    const by = steps[event.key];
-    if (by === undefined || event.ctrlKey || event.metaKey || event.altKey || (event.target as Element).closest('dialog')) return;
-    event.preventDefault();
-    move(by);
-  };
+  useKeys((key, event) => {
+    const by = steps[key];
+    const presses = buttons[key];
+    if (by !== undefined) {
+      event.preventDefault();
+      move(by);
+    } else if (key === 'Escape') {
+      talk.set(false);
+    } else if (presses && !(key === ' ' && (event.target as Element).closest('a, button'))) {
+      event.preventDefault();
+      scroller.current!.querySelector<HTMLElement>(`:scope > [data-clip="${CSS.escape(current ?? '')}"] ${presses}`)?.click();
+    }
+  });
+  useEffect(() => () => talk.set(false), []);
   return (
     <>
       <h1 className="unseen">{label}</h1>
       {above}
-      <div className="clips" role={current === undefined ? 'region' : 'feed'} aria-label={label} ref={scroller} tabIndex={0} onKeyDown={onKeyDown}>
+      <div className="clips" role={current === undefined ? 'region' : 'feed'} aria-label={label} ref={scroller} tabIndex={0}>
         {children({ current, show: setCurrent })}
       </div>
       <p className="clips-moves">
@@ -190,16 +200,24 @@ function Stage({ label, top, above, children }: StageProps) {
   );
 }
 
+// The keys that press a button of the clip in view.
+const buttons: Record<string, string> = { ' ': '.clip-surface', l: '.like', c: '.talk', f: '.collect', s: '.share', m: '.clip-sound' };
+
 const steps: Record<string, number> = { ArrowDown: 1, PageDown: 1, j: 1, ArrowUp: -1, PageUp: -1, k: -1 };
 
 // Newer offers clips that were published after the feed was loaded.
-function Newer({ than, onShow }: { than: string; onShow: () => void }) {
+function Newer({ than, onShow }: { than: string | null; onShow: () => void }) {
   const { known } = useSession();
   const [{ data, fetching }, look] = useQuery({ query: NewestClipDocument, requestPolicy: 'network-only', pause: true });
   useEffect(() => {
     if (!known) return;
-    const timer = setInterval(() => !document.hidden && navigator.onLine && !fetching && look(), pollEvery);
-    return () => clearInterval(timer);
+    const ask = () => !document.hidden && navigator.onLine && !fetching && look();
+    const timer = setInterval(ask, pollEvery);
+    document.addEventListener('visibilitychange', ask);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener('visibilitychange', ask);
+    };
   }, [known, fetching, look]);
   const first = data?.feed.edges[0]?.node.id;
   if (first === undefined || first === than) return null;
