@@ -40,6 +40,7 @@ import { draftsAreKept, editsAreKept, focusStaysInTheDrawer, textTypedMeanwhileI
 import { actionsSurviveAReload, failures, noStorm, noticesCoverNothing } from './demo-failures.mjs';
 import { foldersAreChanged, foldersByKeyboard } from './demo-folders.mjs';
 import { commentsAreBeside, doubleTapLikes, enterSends, keysAct, linksAreShared } from './demo-habits.mjs';
+import { firstCardIsInView, labelsAlign, latestChatIsShown, tabsFit, waysLeadBack } from './demo-layout.mjs';
 import { moreByKeyboard } from './demo-more.mjs';
 import { cardsOpen, itemLooks, onlyLiveIsSaid, readsAreListed } from './demo-items.mjs';
 import { mastheadFits } from './demo-widths.mjs';
@@ -97,6 +98,12 @@ try {
     await visit('beside', light, (page) => commentsAreBeside(page, shoot));
     await visit('share', { ...light, permissions: ['clipboard-read', 'clipboard-write'] }, (page) => linksAreShared(page, shoot));
     await visit('enter', light, enterSends);
+    await visit('labels', light, labelsAlign);
+    await visit('first card', { ...light, viewport: { width: 1280, height: 800 } }, firstCardIsInView);
+    await visit('first card on a phone', phone, firstCardIsInView);
+    await visit('tabs', phone, tabsFit);
+    await visit('latest chat', light, (page) => latestChatIsShown(page, shoot));
+    await visit('ways back', light, waysLeadBack);
     await visit('log in', { ...light, viewport: { width: 1280, height: 800 } }, (page) => logInFits(page, 'desktop'));
     await visit('log in on a phone', { ...phone, colorScheme: 'dark' }, (page) => logInFits(page, 'phone'));
     await visit('widths', [light, light], mastheadFits);

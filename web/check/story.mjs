@@ -239,7 +239,7 @@ async function account(a, b) {
   await a.keyboard.press('Escape');
   await logIn(b, noah);
   await view(b, 'Chats').click();
-  await b.getByRole('link', { name: new RegExp(`^${mia.name}`) }).click();
+  await b.locator('.conversations').getByRole('link', { name: new RegExp(`^${mia.name}`) }).click();
   await b.getByRole('heading', { name: mia.name }).click();
   await b.getByText('Numbers, mostly.').waitFor();
   await tokenIsRenewed(b, noah);
@@ -253,7 +253,7 @@ async function chatOffline(a, b) {
   await logIn(b, noah);
   for (const [page, other] of [[a, noah], [b, mia]]) {
     await view(page, 'Chats').click();
-    await page.getByRole('link', { name: new RegExp(`^${other.name}`) }).click();
+    await page.locator('.conversations').getByRole('link', { name: new RegExp(`^${other.name}`) }).click();
     await page.getByRole('log').getByText('Out of nothing but numbers').waitFor();
     await linkIs(page, 'Live');
   }

@@ -6,10 +6,10 @@ import type { ItemFragment } from '../operations';
 import { links } from '../route';
 import { CardActions } from './card-actions';
 import { CardAuthor } from './card-author';
-import { Cover } from './cover';
 import { Icon } from './icons';
 import { useItem } from './item';
 import { ItemDialog } from './item-dialog';
+import { Picture } from './picture';
 import { inFull, RollingNumber } from './rolling-number';
 import { useReadOnView } from './read-on-view';
 
@@ -34,11 +34,7 @@ export const Card = memo(function Card({ biz, bizId, counts, comments, shape = '
   return (
     <article className="card" data-shape={shape} ref={element} aria-labelledby={title} data-subject={`${biz}/${bizId}`}>
       <div className="card-picture">
-        {coverUrl === undefined ? (
-          <Cover item={item} />
-        ) : (
-          <img className="cover cover-clip" src={coverUrl} alt="" loading="lazy" decoding="async" />
-        )}
+        <Picture item={item} coverUrl={coverUrl} />
         <p className="card-badge card-reads">
           <Icon name="eye" />
           <RollingNumber value={reads} />

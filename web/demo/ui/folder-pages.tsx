@@ -1,14 +1,14 @@
 import type { Client } from '@urql/core';
 import type { ReactNode } from 'react';
-import { keyOf } from '../api/subject';
-import { find } from '../content/catalogue';
+import { keyOf, type Subject } from '../api/subject';
 import { MyFoldersDocument, type FolderShelfFragment, type MyFoldersQuery } from '../operations';
 import { links } from '../route';
-import { Cover } from './cover';
 import { Empty } from './empty';
 import { FolderFacts } from './folder-facts';
 import { Icon } from './icons';
+import { useItem } from './item';
 import { Pages, type PageProps } from './pages';
+import { Picture } from './picture';
 
 const atOnce = 20;
 
@@ -85,7 +85,7 @@ export function FolderShelves({ folders }: { folders: readonly FolderShelfFragme
             <span className="shelf-pile">
               {folder.items.edges.length === 0 && <Icon name="folder" />}
               {folder.items.edges.map(({ node: { interactive } }) => (
-                <Cover key={keyOf(interactive)} item={find(interactive.biz, interactive.bizId)} />
+                <ShelfPicture key={keyOf(interactive)} {...interactive} />
               ))}
             </span>
             <span className="shelf-name">{folder.name}</span>
@@ -95,4 +95,9 @@ export function FolderShelves({ folders }: { folders: readonly FolderShelfFragme
       ))}
     </ul>
   );
+}
+
+function ShelfPicture({ biz, bizId }: Subject) {
+  const { item, coverUrl } = useItem(biz, bizId);
+  return <Picture item={item} coverUrl={coverUrl} />;
 }

@@ -26,6 +26,16 @@ export function useUnread(): number {
   return data?.conversations.edges.reduce((sum, { node }) => sum + node.unread, 0) ?? 0;
 }
 
+// useLatestConversation returns with whom the viewer had the latest conversation: undefined
+// until that is known, null without any. It stays the same while it is shown.
+export function useLatestConversation(): string | null | undefined {
+  const [{ data }] = useConversations();
+  const latest = data && (data.conversations.edges[0]?.node.with.userId ?? null);
+  const [first, setFirst] = useState(latest);
+  if (first == null && latest != null) setFirst(latest);
+  return first ?? latest;
+}
+
 // Mail subscribes to all messages from and to the viewer, in every view of the page.
 export function Mail({ route }: { route: Route }) {
   const { known, userId } = useSession();

@@ -3,11 +3,13 @@ import { useQuery, useSubscription } from 'urql';
 import { isContent, keyOf, type Subject } from '../api/subject';
 import { find } from '../content/catalogue';
 import { CommentCountsDocument, FeedDocument, LiveDocument, MyReadsDocument, type MyReadsQuery } from '../operations';
+import { links } from '../route';
 import { Ago } from './ago';
-import { Cover } from './cover';
 import { Empty } from './empty';
+import { useItem } from './item';
 import { ItemDialog } from './item-dialog';
 import { Pages, type PageProps } from './pages';
+import { Picture } from './picture';
 import { inFull } from './rolling-number';
 
 const atOnce = 20;
@@ -44,15 +46,21 @@ type Read = NonNullable<MyReadsQuery['viewer']>['reads']['edges'][number]['node'
 
 function ReadRow({ interactive, times, lastAt }: Read) {
   const [open, setOpen] = useState(false);
-  const item = find(interactive.biz, interactive.bizId);
+  const { item, coverUrl } = useItem(interactive.biz, interactive.bizId);
   return (
     <li className="person-row">
       <span className="read-picture">
-        <Cover item={item} />
+        <Picture item={item} coverUrl={coverUrl} />
       </span>
-      <button type="button" className="read-title" aria-haspopup="dialog" onClick={() => setOpen(true)}>
-        {item.title}
-      </button>
+      {coverUrl === undefined ? (
+        <button type="button" className="read-title" aria-haspopup="dialog" onClick={() => setOpen(true)}>
+          {item.title}
+        </button>
+      ) : (
+        <a className="read-title" href={links.clip(interactive.bizId)}>
+          {item.title}
+        </a>
+      )}
       <p className="facts">
         <span>
           {times === 1 ? 'once' : `${inFull(times)} times`}, <Ago at={lastAt} />

@@ -30,7 +30,8 @@ export function Chat({ id }: { id: string }) {
   );
 }
 
-function Conversation({ id }: { id: string }) {
+// Conversation shows the messages with one user, and the form for another one.
+export function Conversation({ id }: { id: string }) {
   const { userId, connection } = useSession();
   const { outbox } = connection;
   const name = useName(id);

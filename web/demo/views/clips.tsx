@@ -99,10 +99,21 @@ export function OneClip({ id }: { id: string }) {
     <Stage label="Clip">
       {({ current, show }) => {
         if (clip) return <Clip clip={clip} place={1} active={clip.id === current} near={false} alone onShow={show} />;
-        if (clip === null) return <Step icon="film">This clip was deleted or never existed.</Step>;
+        if (clip === null) return <MissingClip />;
         return error ? <NoFeed error={error} onAgain={retry} /> : <ClipSkeleton />;
       }}
     </Stage>
+  );
+}
+
+function MissingClip() {
+  return (
+    <Step icon="film">
+      This clip was deleted or never existed.
+      <a className="button strong" href={links.clips}>
+        To the feed
+      </a>
+    </Step>
   );
 }
 

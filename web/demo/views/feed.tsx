@@ -54,9 +54,10 @@ function FeedPage({ number, onCards }: { number: number; onCards: (page: number,
   );
 }
 
-// shapeOf makes twenty cards fill whole rows of two, three or four.
+// shapeOf makes twenty cards, four of them two columns wide, fill whole rows of two, three or
+// four.
 function shapeOf(place: number): Shape {
-  return place === 0 ? 'lead' : place === 7 ? 'wide' : 'plain';
+  return place === 0 ? 'lead' : place % 5 === 0 ? 'wide' : 'plain';
 }
 
 function Hint() {
