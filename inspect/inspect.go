@@ -41,6 +41,7 @@ func NewHandler(cfg Config) http.Handler {
 	mux := http.NewServeMux()
 	for path, answer := range map[string]func(*http.Request, storage.User) (any, error){
 		"GET /data/survey": h.survey, "GET /data/hottest": h.hottest, "GET /data/history": h.history,
+		"GET /data/activity": h.activity,
 	} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, answer) })
 	}
@@ -171,6 +172,30 @@ func (h *handler) hottest(r *http.Request, who storage.User) (any, error) {
 	out := []hotSubject{}
 	for _, s := range found {
 		out = append(out, hotSubject{s.Subject.Biz, s.Subject.BizID, countsOf(s.Counts), s.AuthorID})
+	}
+	return out, err
+}
+
+// kindActivity has the number of changes in each hour of the last day, the latest hour last.
+type kindActivity struct {
+	Biz   string    `json:"biz"`
+	Hours [24]int64 `json:"hours"`
+}
+
+// activity answers for one subject if the request names one.
+func (h *handler) activity(r *http.Request, who storage.User) (any, error) {
+	q := r.URL.Query()
+	query := storage.ActivityQuery{Tenant: who.Tenant, Since: time.Now().Add(-24 * time.Hour).UnixMicro()}
+	if q.Has("biz") {
+		query.Subject = storage.Subject{Tenant: who.Tenant, Biz: q.Get("biz"), BizID: q.Get("bizId")}
+		if err := query.Subject.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	found, err := h.Store.Activity(r.Context(), query)
+	out := []kindActivity{}
+	for _, one := range found {
+		out = append(out, kindActivity(one))
 	}
 	return out, err
 }

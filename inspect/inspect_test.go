@@ -157,12 +157,24 @@ func TestAHistoryHasTheLatestChangeOfEachState(t *testing.T) {
 	}
 }
 
+func TestTheActivityIsThatOfTheLastDay(t *testing.T) {
+	h := page(t, viewer.LocalDevHeaders)
+	var got []struct {
+		Biz   string
+		Hours []int64
+	}
+	if ask(t, h, "/data/activity", &got); len(got) != 0 {
+		t.Errorf("got %v, want nothing: all actions are older than a day", got)
+	}
+}
+
 func TestListsAreBounded(t *testing.T) {
 	h := page(t, viewer.LocalDevHeaders)
 	for target, status := range map[string]int{
 		"/data/hottest?first=1": 200, "/data/hottest?first=0": 400, "/data/hottest?first=201": 400, "/data/hottest?first=x": 400,
 		"/data/hottest?by=version": 400, "/data/history?biz=video&bizId=1&first=201": 400, "/data/history?biz=Video&bizId=1": 400,
 		"/data/history?biz=video": 400, "/data/nothing": 404,
+		"/data/activity": 200, "/data/activity?biz=video&bizId=1": 200, "/data/activity?biz=video": 400,
 	} {
 		var got any
 		if is := ask(t, h, target, &got); is != status {
@@ -192,7 +204,7 @@ func TestOnlyDevelopersAreAnswered(t *testing.T) {
 		{viewer.RefuseDevHeaders, nil, 403},
 	} {
 		h := page(t, test.headers)
-		for _, target := range []string{"/data/survey", "/data/hottest", "/data/history?biz=video&bizId=1"} {
+		for _, target := range []string{"/data/survey", "/data/hottest", "/data/history?biz=video&bizId=1", "/data/activity"} {
 			var got any
 			if status := ask(t, h, target, &got, test.header...); status != test.status {
 				t.Errorf("%v %v, %s: got status %d, want %d: %v", test.headers, test.header, target, status, test.status, got)

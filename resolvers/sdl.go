@@ -1,6 +1,8 @@
 package resolvers
 
 import (
+	"bytes"
+	"compress/gzip"
 	"net/http"
 	"strings"
 	"sync"
@@ -32,10 +34,20 @@ var SubgraphSDL = sync.OnceValue(func() string {
 	return federationLink + strings.NewReplacer(changes...).Replace(SDL())
 })
 
-// serveSDL returns a handler that serves the schema to code generators. If introspection
-// is off, the handler does not serve the schema.
+// gzippedSDL returns SDL, compressed.
+var gzippedSDL = sync.OnceValue(func() []byte {
+	var out bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is valid
+	_, _ = w.Write([]byte(SDL()))                           // writes to memory do not fail
+	_ = w.Close()
+	return out.Bytes()
+})
+
+// serveSDL returns a handler that serves the schema to code generators and to GraphiQL,
+// compressed if they accept gzip. If introspection is off, the handler does not serve the
+// schema.
 func serveSDL(introspection bool) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8") // browsers would save application/graphql
 		w.Header().Set("Cache-Control", "no-cache")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -43,6 +55,25 @@ func serveSDL(introspection bool) http.HandlerFunc {
 			http.Error(w, "this server does not show its schema (--introspection); ovation schema prints it", http.StatusNotFound)
 			return
 		}
-		_, _ = w.Write([]byte(SDL())) // the client may have disconnected
+		w.Header().Set("Vary", "Accept-Encoding")
+		content := []byte(SDL())
+		if acceptsGzip(r.Header.Values("Accept-Encoding")) {
+			w.Header().Set("Content-Encoding", "gzip")
+			content = gzippedSDL()
+		}
+		_, _ = w.Write(content) // the client may have disconnected
 	}
+}
+
+// acceptsGzip reports whether a list such as "br, gzip" names gzip without a quality, as
+// the lists of browsers and of Go do.
+func acceptsGzip(accept []string) bool {
+	for _, line := range accept {
+		for coding := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(strings.TrimSpace(coding), "gzip") {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -13,6 +13,9 @@ type Surveyor interface {
 	// History returns the latest change to each state that any user has on a subject,
 	// newest first. Earlier changes to the same state are not stored.
 	History(ctx context.Context, subject Subject, limit int) ([]PastChange, error)
+	// Activity returns, in the order of biz, when the states of each kind of content changed
+	// last. It omits kinds without a change in that time.
+	Activity(ctx context.Context, query ActivityQuery) ([]Activity, error)
 }
 
 // Survey summarises the data of a tenant.
@@ -44,6 +47,21 @@ type HottestQuery struct {
 // HottestBy returns the valid values of HottestQuery.By.
 func HottestBy() []string {
 	return []string{"readCount", "readerCount", "likeCount", "dislikeCount", "collectCount", "followerCount"}
+}
+
+// ActivityQuery selects states by their tenant and, unless Subject is the zero value, by
+// their subject.
+type ActivityQuery struct {
+	Tenant  string
+	Subject Subject
+	Since   int64 // the beginning of the first hour, in microseconds since 1970
+}
+
+// Activity counts, by the hour, the states of a kind of content whose latest change was in
+// that hour of the day that begins at Since. Later changes count for the last hour.
+type Activity struct {
+	Biz   string
+	Hours [24]int64
 }
 
 // PastChange is the latest change to one state. Times and First are set for KindRead

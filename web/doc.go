@@ -3,7 +3,7 @@
 // /data that shows the stored data. No page needs an Internet connection.
 //
 // The pages are written in JavaScript and TypeScript, each in a folder next to
-// this file, and built by npm into dist (see package.json). A build without npm
+// this file, with what they share in the folder shared, and built by npm into dist (see package.json). A build without npm
 // contains only the placeholder, which explains how to build the pages.
 //
 // # Invariants

@@ -34,16 +34,22 @@ const (
 )
 
 // dataPage is the path of the page that exists only in development; dataFile is its file.
+// If the database may have the demo data, Handler adds demoAttribute to the root element
+// of the page, which then shows the titles of the demo's items.
 const (
-	dataPage = "/data"
-	dataFile = "data/index.html"
+	dataPage      = "/data"
+	dataFile      = "data/index.html"
+	demoAttribute = "data-demo"
 )
 
 const (
 	placeholder = "placeholder.html"
 	assetsDir   = "assets/" // files in it have a hash of their content in their names
-	gzipSuffix  = ".gz"
 )
+
+// codings are the content codings of compressed files, the one to prefer first, and the
+// suffixes of their names.
+var codings = []struct{ name, suffix string }{{"br", ".br"}, {"gzip", ".gz"}}
 
 // policy is the Content-Security-Policy of the pages. It lets pages load files only from
 // their own origin and connect only to that origin. It forbids inline scripts and styles.
@@ -81,15 +87,16 @@ type handler map[string]*file
 // file is a page or an asset, with the headers of its response.
 type file struct {
 	content  []byte
-	gzipped  []byte // nil if there is no compressed file
-	kind     string // Content-Type
-	etag     string // of content; quoted
-	lifetime string // Cache-Control
+	packed   map[string][]byte // compressed content, by coding
+	kind     string            // Content-Type
+	etag     string            // of content; quoted
+	lifetime string            // Cache-Control
 }
 
 // Options select features for development.
 type Options struct {
 	Data  bool // serve the data page
+	Demo  bool // the database may have the demo data
 	Names bool // the server accepts the names of users without proof
 }
 
@@ -98,8 +105,8 @@ type Options struct {
 // missing, or if files cannot be read.
 //
 // The handler answers only GET and HEAD. Assets may be cached forever; pages are
-// revalidated each time. A file is sent compressed if a file of the same name with the
-// suffix .gz is next to it and the client accepts gzip.
+// revalidated each time. A file is sent compressed, by Brotli or else gzip, if a file of
+// the same name with the suffix .br or .gz is next to it and the client accepts that.
 func Handler(files fs.FS, o Options) (http.Handler, error) {
 	h, pages := handler{}, maps.Clone(pages)
 	if o.Data {
@@ -118,12 +125,15 @@ func Handler(files fs.FS, o Options) (http.Handler, error) {
 	if o.Names {
 		h[demoPage] = h[demoPage].withAttribute(namesAttribute)
 	}
+	if o.Data && o.Demo {
+		h[dataPage] = h[dataPage].withAttribute(demoAttribute)
+	}
 	assets, err := fs.Glob(files, assetsDir+"*")
 	if err != nil {
 		return nil, fmt.Errorf("list the assets of the pages: %w", err)
 	}
 	for _, name := range assets {
-		if strings.HasSuffix(name, gzipSuffix) {
+		if isPacked(name) {
 			continue
 		}
 		asset, err := readFile(files, name)
@@ -140,13 +150,18 @@ func readFile(files fs.FS, name string) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	gzipped, err := fs.ReadFile(files, name+gzipSuffix)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	packed := map[string][]byte{}
+	for _, coding := range codings {
+		smaller, err := fs.ReadFile(files, name+coding.suffix)
+		if err == nil {
+			packed[coding.name] = smaller
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 	}
 	f := &file{
 		content:  content,
-		gzipped:  gzipped,
+		packed:   packed,
 		kind:     contentType(name),
 		etag:     etagOf(content),
 		lifetime: "no-cache",
@@ -155,6 +170,16 @@ func readFile(files fs.FS, name string) (*file, error) {
 		f.lifetime = "public, max-age=31536000, immutable"
 	}
 	return f, nil
+}
+
+// isPacked reports whether a file is the compressed form of another one.
+func isPacked(name string) bool {
+	for _, coding := range codings {
+		if strings.HasSuffix(name, coding.suffix) {
+			return true
+		}
+	}
+	return false
 }
 
 func etagOf(content []byte) string {
@@ -166,7 +191,7 @@ func etagOf(content []byte) string {
 // small, so it is not compressed again.
 func (f *file) withAttribute(attribute string) *file {
 	m := *f
-	m.content, m.gzipped = bytes.Replace(f.content, []byte("<html"), []byte("<html "+attribute), 1), nil
+	m.content, m.packed = bytes.Replace(f.content, []byte("<html"), []byte("<html "+attribute), 1), nil
 	m.etag = etagOf(m.content)
 	return &m
 }
@@ -222,11 +247,14 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cache-Control", f.lifetime)
 	header.Set("Content-Type", f.kind)
 	content, etag := f.content, f.etag
-	if f.gzipped != nil {
+	if len(f.packed) > 0 {
 		header.Set("Vary", "Accept-Encoding")
-		if acceptsGzip(r.Header.Values("Accept-Encoding")) {
-			header.Set("Content-Encoding", "gzip")
-			content, etag = f.gzipped, strings.TrimSuffix(etag, `"`)+`-gzip"`
+	}
+	for _, coding := range codings {
+		if packed := f.packed[coding.name]; packed != nil && accepts(r.Header.Values("Accept-Encoding"), coding.name) {
+			header.Set("Content-Encoding", coding.name)
+			content, etag = packed, strings.TrimSuffix(etag, `"`)+"-"+coding.name+`"`
+			break
 		}
 	}
 	header.Set("ETag", etag)
@@ -235,13 +263,13 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }
 
-// acceptsGzip reports whether a list such as "br;q=1.0, gzip;q=0.8" allows gzip. A
-// quality of 0 forbids gzip; a wildcard does not allow it.
-func acceptsGzip(accept []string) bool {
+// accepts reports whether a list such as "br;q=1.0, gzip;q=0.8" allows a coding. A quality
+// of 0 forbids it; a wildcard does not allow it.
+func accepts(accept []string, coding string) bool {
 	for _, line := range accept {
-		for coding := range strings.SplitSeq(line, ",") {
-			name, params, _ := strings.Cut(coding, ";")
-			if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
+		for one := range strings.SplitSeq(line, ",") {
+			name, params, _ := strings.Cut(one, ";")
+			if !strings.EqualFold(strings.TrimSpace(name), coding) {
 				continue
 			}
 			quality, given := strings.CutPrefix(strings.ToLower(strings.TrimSpace(params)), "q=")

@@ -22,6 +22,8 @@ func built() fs.FS {
 		"licenses.md":             "# Licenses",
 		"assets/main-abc.js":      "let long = 'script'",
 		"assets/main-abc.js.gz":   "pretend gzip",
+		"assets/style-abc.css.gz": "gzip of styles",
+		"assets/style-abc.css.br": "brotli of styles",
 		"assets/style-abc.css":    "body {}",
 		"assets/icon-abc.svg":     "<svg/>",
 		"assets/font-abc.woff2":   "letters",
@@ -183,6 +185,23 @@ func TestCompressedFilesAreSentIfAccepted(t *testing.T) {
 	}
 }
 
+func TestBrotliIsPreferredToGzip(t *testing.T) {
+	h := newHandler(t, built())
+	tags := map[string]bool{}
+	for accept, want := range map[string][2]string{
+		"": {"", "body {}"}, "gzip, br": {"br", "brotli of styles"}, "gzip, br;q=0": {"gzip", "gzip of styles"}, "br": {"br", "brotli of styles"},
+	} {
+		got := ask(h, "GET", "/assets/style-abc.css", "Accept-Encoding", accept)
+		if coding := got.header.Get("Content-Encoding"); coding != want[0] || got.body != want[1] {
+			t.Errorf("accepting %q: got %q in the coding %q, want %q in %q", accept, got.body, coding, want[1], want[0])
+		}
+		tags[got.header.Get("ETag")] = true
+	}
+	if len(tags) != 3 {
+		t.Errorf("the three forms have the ETags %v, want three", tags)
+	}
+}
+
 func TestAnUnchangedPageIsNotSentTwice(t *testing.T) {
 	h := newHandler(t, built())
 	first := ask(h, "GET", "/assets/main-abc.js")
@@ -223,6 +242,20 @@ func TestDemoPageStatesWhetherNamesAreAccepted(t *testing.T) {
 	}
 }
 
+// The data page is marked if, and only if, the database may have the demo data.
+func TestTheDataPageStatesWhetherItShowsTheDemo(t *testing.T) {
+	files := filesOf(map[string]string{"placeholder.html": "<p>not built</p>", "data/index.html": `<!doctype html><html lang="en">`})
+	for demo, want := range map[bool]string{true: `<!doctype html><html data-demo lang="en">`, false: `<!doctype html><html lang="en">`} {
+		h, err := Handler(files, Options{Data: true, Demo: demo})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ask(h, "GET", "/data"); got.body != want {
+			t.Errorf("with demo data: %v, the page is %q, want %q", demo, got.body, want)
+		}
+	}
+}
+
 func TestFilesWithoutPlaceholderAreRefused(t *testing.T) {
 	_, err := Handler(fstest.MapFS{}, Options{})
 	if err == nil || !strings.Contains(err.Error(), "read the page at /") {
@@ -242,7 +275,7 @@ func TestServesTheBuiltFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range assets {
-		name = "/" + strings.TrimSuffix(name, gzipSuffix)
+		name = "/" + strings.TrimSuffix(name, ".gz")
 		plain := ask(h, "GET", name).body
 		unzipped, err := gzip.NewReader(bytes.NewBufferString(ask(h, "GET", name, "Accept-Encoding", "gzip").body))
 		if err != nil {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { defineConfig } from 'vite';
 
 const dist = join(import.meta.dirname, 'dist');
@@ -32,7 +32,24 @@ const systemFonts = {
   },
 };
 
-// Writes a .gz next to each compressible file, so that the server never
+// Replaces what GraphiQL hardly uses, or uses later, and would be half of what its page
+// loads: see the folder graphiql/slim.
+const slim = (name) => join(import.meta.dirname, 'graphiql', 'slim', name);
+const replaced = {
+  'framer-motion': slim('reorder.jsx'),
+  'markdown-it': slim('markdown.js'),
+  'vscode-languageserver-types': slim('languageserver-types.js'),
+};
+const slimGraphiQL = {
+  name: 'slim-graphiql',
+  enforce: 'pre',
+  resolveId(source, importer) {
+    if (source.endsWith('/doc-explorer.js') && /plugin-doc-explorer\/dist\/index\.js$/.test(importer ?? '')) return slim('doc-explorer.jsx');
+    return replaced[source];
+  },
+};
+
+// Writes a .br and a .gz next to each compressible file, so that the server never
 // compresses anything itself.
 const precompress = {
   name: 'precompress',
@@ -40,6 +57,7 @@ const precompress = {
     for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {
       if (!entry.isFile() || !compressible.test(entry.name) || entry.name === 'placeholder.html') continue;
       const file = join(entry.parentPath, entry.name);
+      writeFileSync(`${file}.br`, brotliCompressSync(readFileSync(file))); // at the highest quality
       writeFileSync(`${file}.gz`, gzipSync(readFileSync(file), { level: 9 }));
     }
   },
@@ -47,7 +65,7 @@ const precompress = {
 
 export default defineConfig({
   root: import.meta.dirname,
-  plugins: [keepPlaceholder, systemFonts, precompress],
+  plugins: [keepPlaceholder, systemFonts, slimGraphiQL, precompress],
   build: {
     outDir: dist,
     emptyOutDir: false,
@@ -58,6 +76,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     rolldownOptions: {
       input: Object.fromEntries(pages.map((page) => [page, join(import.meta.dirname, page, 'index.html')])),
+      // One file instead of thirty small ones.
+      output: { codeSplitting: { groups: [{ name: 'editor', test: /node_modules\/codemirror(-graphql)?\// }] } },
       // "use client" directives mean nothing in a page without a server part.
       onwarn(warning, warn) {
         if (warning.code !== 'MODULE_LEVEL_DIRECTIVE') warn(warning);

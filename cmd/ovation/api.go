@@ -68,6 +68,7 @@ func (f apiFlags) checkTokens() error {
 type development struct {
 	headers viewer.DevHeaders
 	survey  storage.Surveyor // the source of the data page
+	demo    bool             // whether the database may have the demo data
 }
 
 // newAPI returns the API. It accepts tokens signed with secret, offers accounts if
@@ -128,7 +129,7 @@ func (f apiFlags) newAPI(p *program, secret []byte, accountsOn bool, dev *develo
 	if err = installOpenAPI(&cfg); err != nil {
 		return nil, err
 	}
-	if cfg.Pages, err = web.Handler(web.Files(), web.Options{Data: dev != nil, Names: headers != viewer.RefuseDevHeaders}); err != nil {
+	if cfg.Pages, err = web.Handler(web.Files(), web.Options{Data: dev != nil, Demo: dev != nil && dev.demo, Names: headers != viewer.RefuseDevHeaders}); err != nil {
 		return nil, err
 	}
 	if dev != nil {

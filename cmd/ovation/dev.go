@@ -124,7 +124,7 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 			return unlessStopped(p.ctx, err)
 		}
 	}
-	served, err := c.newAPI(p, key, c.Accounts, &development{c.devHeaders(), survey}, videos, cfg)
+	served, err := c.newAPI(p, key, c.Accounts, &development{c.devHeaders(), survey, c.Demo}, videos, cfg)
 	if err != nil {
 		return err
 	}

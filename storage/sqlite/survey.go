@@ -165,3 +165,31 @@ func (s *Store) History(ctx context.Context, subject storage.Subject, limit int)
 	slices.SortStableFunc(out, func(a, b storage.PastChange) int { return cmp.Compare(b.Version, a.Version) })
 	return out[:min(len(out), limit)], err
 }
+
+const activity = `
+SELECT biz, min((version - ?2) / 3600000000, 23), count(*) FROM (
+  SELECT biz, biz_id, version FROM user_reaction WHERE tenant = ?1 AND version >= ?2
+  UNION ALL SELECT biz, biz_id, version FROM user_collection WHERE tenant = ?1 AND version >= ?2
+  UNION ALL SELECT biz, biz_id, version FROM user_follow WHERE tenant = ?1 AND version >= ?2
+  UNION ALL SELECT biz, biz_id, version FROM user_read WHERE tenant = ?1 AND version >= ?2
+) WHERE ?3 = '' OR (biz = ?3 AND biz_id = ?4) GROUP BY 1, 2 ORDER BY 1, 2`
+
+// Activity returns when the states of each kind changed last, as found in one snapshot.
+func (s *Store) Activity(ctx context.Context, q storage.ActivityQuery) (out []storage.Activity, err error) {
+	err = s.readSurvey(ctx, "count the changes of a day", func(t tx) error {
+		out = nil
+		return t.query(activity, []any{q.Tenant, q.Since, q.Subject.Biz, q.Subject.BizID}, func(scan func(...any) error) error {
+			var biz string
+			var hour, changes int64
+			if err := scan(&biz, &hour, &changes); err != nil {
+				return err
+			}
+			if len(out) == 0 || out[len(out)-1].Biz != biz {
+				out = append(out, storage.Activity{Biz: biz})
+			}
+			out[len(out)-1].Hours[hour] = changes
+			return nil
+		})
+	})
+	return out, err
+}

@@ -77,6 +77,7 @@ func TestSurveyMatchesPersistedActions(t *testing.T) {
 	persist(storage.Action{User: user("0"), Subject: video(0), Kind: storage.KindReaction})
 	persist(storage.Action{User: user("1"), Subject: video(0), Kind: storage.KindReaction, Reaction: storage.Dislike})
 
+	latest := version
 	got, err := s.Survey(t.Context(), storage.DefaultTenant)
 	must(t, err)
 	want := storage.KindSummary{Biz: "video", Subjects: videos, Counts: storage.Counts{ReadCount: users * videos, ReaderCount: users * videos, LikeCount: 7 + 6 + 5 + 4 + 3 - 2, DislikeCount: 1}}
@@ -89,6 +90,19 @@ func TestSurveyMatchesPersistedActions(t *testing.T) {
 	}
 	if _, err := s.Hottest(t.Context(), storage.HottestQuery{By: "version; DROP TABLE interactive", Limit: 1}); !errors.Is(err, storage.ErrInvalid) {
 		t.Errorf("Hottest by an unknown count: got %v, want %v", err, storage.ErrInvalid)
+	}
+	const hour = 3_600_000_000
+	version = 100*hour + 1
+	persist(storage.Action{User: user("0"), Subject: video(3), Kind: storage.KindRead})
+	version = 101 * hour
+	persist(storage.Action{User: user("1"), Subject: video(3), Kind: storage.KindRead})
+	version = 200 * hour
+	persist(storage.Action{User: user("1"), Subject: video(4), Kind: storage.KindReaction, Reaction: storage.Like})
+	for subject, want := range map[storage.Subject][3]int64{{}: {1, 1, 1}, video(3): {1, 1, 0}} {
+		activity, err := s.Activity(t.Context(), storage.ActivityQuery{Tenant: storage.DefaultTenant, Subject: subject, Since: 100 * hour})
+		if err != nil || len(activity) != 1 || activity[0].Biz != "video" || [3]int64{activity[0].Hours[0], activity[0].Hours[1], activity[0].Hours[23]} != want {
+			t.Errorf("Activity of %v = %+v, %v, want the changes %v in the hours 0, 1 and 23", subject, activity, err, want)
+		}
 	}
 	history, err := s.History(t.Context(), video(0), 3)
 	if err != nil || len(history) != 3 {
@@ -104,7 +118,7 @@ func TestSurveyMatchesPersistedActions(t *testing.T) {
 		{"0", storage.KindReaction, storage.Like, storage.NoReaction, false},
 		{"6", storage.KindReaction, storage.NoReaction, storage.Like, false},
 	} {
-		if c := history[i]; c.User != user(want.id) || c.Kind != want.kind || c.OldReaction != want.was || c.Reaction != want.is || (c.Version == version) != want.atLatest {
+		if c := history[i]; c.User != user(want.id) || c.Kind != want.kind || c.OldReaction != want.was || c.Reaction != want.is || (c.Version == latest) != want.atLatest {
 			t.Errorf("change %d: got %+v, want %+v", i, c, want)
 		}
 	}

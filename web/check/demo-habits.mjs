@@ -24,14 +24,16 @@ async function liked(bizId) {
 export async function doubleTapLikes(page, shoot) {
   const id = await openFeed(page);
   const surface = clips(page).first().locator('.clip-surface');
+  const hearts = clips(page).first().locator('.clip-heart');
+  await page.locator('.clips > .clip video').first().waitFor(); // the clip is in view
   const pauses = await surface.getAttribute('aria-label');
   await surface.dblclick();
-  await clips(page).first().locator('.clip-heart').waitFor();
+  await hearts.first().waitFor();
   await shoot(page, 'double-tap');
   await until('it is liked', () => liked(id));
   await surface.dblclick();
-  await clips(page).first().locator('.clip-heart').first().waitFor();
-  await clips(page).first().locator('.clip-heart').waitFor({ state: 'detached' });
+  await hearts.first().waitFor();
+  await until('the hearts are gone', async () => (await hearts.count()) === 0);
   assert.ok(await liked(id), 'a second double tap takes the like back');
   assert.equal(await surface.getAttribute('aria-label'), pauses, 'a double tap pauses the clip');
   await surface.click();

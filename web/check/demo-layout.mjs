@@ -30,7 +30,7 @@ export async function labelsAlign(page) {
 export async function firstCardIsInView(page) {
   await open(page, ada);
   const foot = await page.evaluate(() => {
-    const tabs = document.querySelector('.masthead > nav').getBoundingClientRect();
+    const tabs = document.querySelector('.views').getBoundingClientRect();
     return tabs.top > 100 ? tabs.top : innerHeight; // the tabs are at the bottom of phones
   });
   const { top, bottom } = await page.locator('.cards .card').first().evaluate((one) => one.getBoundingClientRect().toJSON());

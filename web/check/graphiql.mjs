@@ -22,6 +22,8 @@ const user = `check-${Date.now()}`;
 // two buttons.
 const ofGraphiQL = [/^nested-interactive: <li [^>]*role="tab"/];
 
+const maxTransfer = 300_000; // bytes that the first visit may load, as they are transferred
+
 const { visit, shoot, close } = await openBrowser(base, out);
 try {
   await visit('light', { ...desktop, colorScheme: 'light' }, (page) => wholeVisit(page, 'light'));
@@ -34,6 +36,7 @@ try {
   await visit('again', desktop, tabsRunAgain);
   await visit('copies', { ...desktop, permissions: ['clipboard-read', 'clipboard-write'] }, operationsAreCopied);
   await visit('rules', desktop, passesAxe);
+  await visit('size', desktop, loadsLittle);
   console.log(`ok: screenshots are in ${out}`);
 } finally {
   await close();
@@ -136,7 +139,7 @@ async function opensAsAlice(page) {
   assert.equal(await chip('anonymous').getAttribute('aria-pressed'), 'true');
 
   await chip('bob').click();
-  await page.getByRole('link', { name: 'Demo' }).click();
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Demo' }).click();
   await page.getByRole('link', { name: 'bob, your profile' }).waitFor();
   await page.getByRole('button', { name: 'More' }).click();
   await page.getByRole('link', { name: 'GraphiQL' }).click();
@@ -193,6 +196,8 @@ async function operationsAreCopied(page) {
   const { data } = JSON.parse(execFileSync('bash', ['-c', await copied('curl')], { encoding: 'utf8' }));
   assert.equal(data.interactives.length, 10);
   assert.ok(data.interactives.some(({ liked }) => liked), 'curl does not ask as alice');
+  const fetched = execFileSync('node', ['--input-type=module', '-e', await copied('fetch')], { encoding: 'utf8' });
+  assert.match(fetched, /interactives/);
   const apollo = await copied('Apollo Client');
   assert.match(apollo, /const FEED = gql`\n {2}query Feed\(\$subjects/);
   assert.match(apollo, /useQuery\(FEED, \{ variables: \{\n {2}subjects: \[/);
@@ -205,6 +210,23 @@ async function operationsAreCopied(page) {
   await tab(page, 'Live').click();
   await operationIs(page, 'Live');
   assert.match(await copied('curl'), /^curl -N [^]*accept: text\/event-stream/);
+}
+
+// loadsLittle adds up what the first visit transfers, from the page to the first result.
+async function loadsLittle(page) {
+  const client = await page.context().newCDPSession(page);
+  await client.send('Network.enable');
+  const bytes = new Map();
+  client.on('Network.responseReceived', ({ requestId, response }) => bytes.set(requestId, { url: response.url, bytes: 0 }));
+  client.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
+    if (bytes.has(requestId)) bytes.get(requestId).bytes = encodedDataLength;
+  });
+  await page.goto(base);
+  await shows(page, (result) => result.data?.interactives.length === 10);
+  const files = [...bytes.values()].sort((a, b) => b.bytes - a.bytes);
+  const total = files.reduce((sum, file) => sum + file.bytes, 0);
+  console.log(`GraphiQL transfers ${total} bytes in ${files.length} responses`);
+  assert.ok(total <= maxTransfer, `${total} bytes:\n${files.map(({ url, bytes: size }) => `${size} ${url}`).join('\n')}`);
 }
 
 // passesAxe checks the page with axe, except for the insides of the editors, whose
@@ -300,14 +322,17 @@ async function execute(page) {
   await page.getByRole('button', { name: 'Execute query (Ctrl-Enter)' }).click();
 }
 
-// run executes an operation of the open tab and returns the result once the page shows it.
-// Without a name, it executes the first one, which has the name of the tab.
+// run executes an operation of the open tab, in which it puts the cursor, and returns the
+// result once the page shows it. Without a name, it executes the first one, which has the
+// name of the tab.
 async function run(page, first, operation = first) {
   await operationIs(page, first);
+  await page.locator('.graphiql-query-editor .CodeMirror').first().evaluate(({ CodeMirror }, name) => {
+    const { loc } = CodeMirror.operations.find((one) => one.name?.value === name);
+    CodeMirror.setCursor(CodeMirror.posFromIndex(loc.start + 1));
+  }, operation);
   const answered = page.waitForResponse((r) => r.url().endsWith('/graphql') && isOperation(r.request(), operation));
   await page.getByRole('button', { name: 'Execute query (Ctrl-Enter)' }).click();
-  const choice = page.getByRole('menuitem', { name: operation, exact: true });
-  await Promise.race([answered, choice.click().catch(() => {})]);
   const result = await (await answered).json();
   const shown = JSON.stringify(result);
   await page.waitForFunction((want) => {

@@ -35,8 +35,15 @@ export interface Change {
   readonly since: string | null;
 }
 
+// Activity has the number of changes of a kind in each hour of the last day, the latest hour
+// last.
+export interface Activity {
+  readonly biz: string;
+  readonly hours: readonly number[];
+}
+
 // The user of requests that require a viewer, but no particular one.
-const somebody = 'data-page';
+export const somebody = 'data-page';
 
 const patience = 25_000; // milliseconds: the server's own timeout is 20 s
 
@@ -66,14 +73,14 @@ export async function ask<Data, Variables extends AnyVariables>(
 }
 
 // look requests what GraphQL does not offer: data about the store as a whole.
-export async function look<T>(tenant: string, what: 'survey' | 'hottest' | 'history', params: Record<string, string>, signal: AbortSignal): Promise<T> {
+export async function look<T>(tenant: string, what: 'survey' | 'hottest' | 'history' | 'activity', params: Record<string, string>, signal: AbortSignal): Promise<T> {
   const response = await fetch(`/data/${what}?${new URLSearchParams(params).toString()}`, { headers: headers(tenant, ''), signal: within(signal) });
   const answer = (await response.json()) as T | { error: string };
   if (!response.ok) throw new Error((answer as { error: string }).error);
   return answer as T;
 }
 
-function headers(tenant: string, user: string): Record<string, string> {
+export function headers(tenant: string, user: string): Record<string, string> {
   return { ...viewerHeaders({ user, token: '' }), ...(tenant ? { 'x-ovation-tenant': tenant } : {}) };
 }
 

@@ -1,6 +1,7 @@
 import { createRoot } from 'react-dom/client';
 import '@fontsource-variable/bricolage-grotesque/opsz.css';
-import '../demo/styles/base.css';
+import '../shared/base.css';
+import '../shared/masthead.css';
 import './page.css';
 import { App } from './app';
 

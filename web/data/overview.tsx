@@ -1,7 +1,8 @@
 import { useState } from 'react';
-import { look, type HotSubject, type Survey } from './api';
-import { number, Problem, SubjectLink, Table, UserLink } from './parts';
+import { look, type Activity, type HotSubject, type Survey } from './api';
+import { Choice, kindsOf, number, Problem, SubjectLink, Table, UserLink } from './parts';
 import { usePolled } from './polled';
+import { Spark, sumOf } from './spark';
 
 const columns = { readCount: 'Reads', readerCount: 'Readers', likeCount: 'Likes', dislikeCount: 'Dislikes', collectCount: 'Collected', followerCount: 'Followers' } as const;
 type By = keyof typeof columns;
@@ -11,13 +12,16 @@ const counts = Object.keys(columns) as By[];
 export function Overview({ tenant, survey }: { tenant: string; survey: Survey | null }) {
   return (
     <>
-      {survey && <Kinds survey={survey} />}
+      {survey && <Kinds tenant={tenant} survey={survey} />}
       <Hottest tenant={tenant} kinds={survey?.kinds.map(({ biz }) => biz) ?? []} />
     </>
   );
 }
 
-function Kinds({ survey }: { survey: Survey }) {
+const seldom = 30_000; // milliseconds: the hours of the day change little
+
+function Kinds({ tenant, survey }: { tenant: string; survey: Survey }) {
+  const { value: activity } = usePolled(`activity ${tenant}`, (signal) => look<Activity[]>(tenant, 'activity', {}, signal), seldom);
   const { kinds, users, folders } = survey;
   const sums = counts.map((name) => kinds.reduce((sum, kind) => sum + kind[name], 0));
   const subjects = kinds.reduce((sum, kind) => sum + kind.subjects, 0);
@@ -30,10 +34,10 @@ function Kinds({ survey }: { survey: Survey }) {
       </p>
       <Table
         caption="Kinds of content"
-        head={['Kind', 'Subjects', ...Object.values(columns), 'Comments']}
+        head={['Kind', 'Subjects', ...Object.values(columns), 'Comments', 'Last day']}
         rows={[
-          ...kinds.map((kind) => [kind.biz, kind.subjects, ...counts.map((name) => kind[name]), kind.comments]),
-          ...(kinds.length > 1 ? [[<strong key="all">all</strong>, subjects, ...sums, comments]] : []),
+          ...kinds.map((kind) => [kind.biz, kind.subjects, ...counts.map((name) => kind[name]), kind.comments, activity && <Spark key="day" hours={activity.find(({ biz }) => biz === kind.biz)?.hours} />]),
+          ...(kinds.length > 1 ? [[<strong key="all">all</strong>, subjects, ...sums, comments, activity && <Spark key="day" hours={sumOf(activity.map(({ hours }) => hours))} />]] : []),
         ]}
         empty="Nothing is stored yet. Run ovation dev with --demo, ovation import, or send a mutation."
       />
@@ -49,25 +53,8 @@ function Hottest({ tenant, kinds }: { tenant: string; kinds: readonly string[] }
     <section aria-labelledby="hottest">
       <h2 id="hottest">Hottest subjects</h2>
       <div className="fields">
-        <label>
-          <span>By</span>
-          <select value={by} onChange={(event) => setBy(event.target.value as By)}>
-            {counts.map((name) => (
-              <option key={name} value={name}>
-                {columns[name]}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label>
-          <span>Kind</span>
-          <select value={biz} onChange={(event) => setBiz(event.target.value)}>
-            <option value="">every kind</option>
-            {kinds.map((kind) => (
-              <option key={kind}>{kind}</option>
-            ))}
-          </select>
-        </label>
+        <Choice label="By" value={by} of={columns} onChange={setBy} />
+        <Choice label="Kind" value={biz} of={kindsOf(kinds)} onChange={setBiz} />
       </div>
       <Problem text={problem} />
       {value && (

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { links } from './route';
+import { useTitle } from './titles';
 
 const numbers = new Intl.NumberFormat('en');
 
@@ -45,18 +46,59 @@ export function Table({ caption, head, rows, empty }: { caption: string; head: r
   );
 }
 
+// SubjectLink links to a subject by its title, with the id beside it.
 export function SubjectLink({ biz, bizId }: { biz: string; bizId: string }) {
-  return (
-    <a href={links.subject(biz, bizId)}>
-      {biz} {bizId}
-    </a>
-  );
+  const title = useTitle({ biz, bizId });
+  return <Titled to={links.subject(biz, bizId)} title={title} id={`${biz} ${bizId}`} />;
 }
 
 // UserLink links to a user, or names all anonymous viewers together.
 export function UserLink({ id }: { id: string }) {
-  return id ? <a href={links.user(id)}>{id}</a> : <span>anonymous visitors</span>;
+  const name = useTitle({ biz: 'user', bizId: id });
+  return id ? <Titled to={links.user(id)} title={name} id={id} /> : <span>anonymous visitors</span>;
 }
+
+function Titled({ to, title, id }: { to: string; title: string | undefined; id: string }) {
+  if (title === undefined) return <a href={to}>{id}</a>;
+  return (
+    <a href={to}>
+      {title} <span className="id">{id}</span>
+    </a>
+  );
+}
+
+// Counts shows numbers with their names.
+export function Counts({ all }: { all: Readonly<Record<string, number>> }) {
+  return (
+    <dl className="counts">
+      {Object.entries(all).map(([name, count]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{number(count)}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+// Choice is a filter with a few values.
+export function Choice<T extends string>({ label, value, of, onChange }: { label: string; value: T; of: Readonly<Record<T, string>>; onChange: (value: T) => void }) {
+  return (
+    <label>
+      <span>{label}</span>
+      <select value={value} onChange={(event) => onChange(event.target.value as T)}>
+        {Object.entries<string>(of).map(([one, name]) => (
+          <option key={one} value={one}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+// kindsOf are the choices of a kind of content, or of every kind.
+export const kindsOf = (kinds: readonly string[]): Record<string, string> => ({ '': 'every kind', ...Object.fromEntries(kinds.map((kind) => [kind, kind])) });
 
 // When shows how long ago a time was, with the exact time as its title.
 export function When({ at }: { at: string }) {

@@ -1,22 +1,29 @@
+import { useState } from 'react';
 import { ask } from './api';
 import { PersonDocument } from './operations';
-import { More, number, Problem, SubjectLink, Table, When } from './parts';
+import { Choice, Counts, kindsOf, More, Problem, SubjectLink, Table, When } from './parts';
 import { usePolled } from './polled';
 
 // Person shows one user: totals, likes, folders and reads. The requests are made as that
 // user, because nobody else may see all of it.
-export function Person({ tenant, id }: { tenant: string; id: string }) {
-  const { value, problem } = usePolled(`user ${tenant} ${id}`, (signal) => ask(tenant, PersonDocument, { userId: id }, signal, id));
+export function Person({ tenant, id, kinds }: { tenant: string; id: string; kinds: readonly string[] }) {
+  const [biz, setBiz] = useState('');
+  const { value, problem } = usePolled(`user ${tenant} ${id} ${biz}`, (signal) => ask(tenant, PersonDocument, { userId: id, biz: biz || null }, signal, id));
   const user = value?.user;
-  if (!user) return <Problem text={problem} />;
+  const filter = (
+    <div className="fields">
+      <Choice label="Kind" value={biz} of={kindsOf(kinds)} onChange={setBiz} />
+    </div>
+  );
+  if (!user) return problem ? <Problem text={problem} /> : filter;
   const { totals, likes, folders, reads } = user;
   return (
     <>
       <Problem text={problem} />
       <section aria-labelledby="totals">
-        <h2 id="totals">{id}</h2>
-        <dl className="counts">
-          {Object.entries({
+        <h2 id="totals">In all</h2>
+        <Counts
+          all={{
             Likes: totals.likes,
             Collected: totals.collections,
             Follows: totals.following,
@@ -24,13 +31,9 @@ export function Person({ tenant, id }: { tenant: string; id: string }) {
             Comments: totals.comments,
             Works: totals.works,
             'Likes received': totals.likesReceived,
-          }).map(([name, count]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{number(count)}</dd>
-            </div>
-          ))}
-        </dl>
+          }}
+        />
+        {filter}
       </section>
       <section aria-labelledby="likes">
         <h2 id="likes">Likes</h2>

@@ -9,9 +9,9 @@ export interface Polled<T> {
 const atLeast = 2_000; // milliseconds between two requests
 const times = 10; // the page waits this many times the duration of the last request
 
-// usePolled polls while the page is visible. Slow requests, and those that fail, are
-// repeated less often. A new key starts again.
-export function usePolled<T>(key: string, ask: (signal: AbortSignal) => Promise<T>): Polled<T> {
+// usePolled polls while the page is visible, at most every so many milliseconds. Slow
+// requests, and those that fail, are repeated less often. A new key starts again.
+export function usePolled<T>(key: string, ask: (signal: AbortSignal) => Promise<T>, every = atLeast): Polled<T> {
   const [state, setState] = useState<Polled<T> & { key: string }>({ key, value: null, problem: '' });
   useEffect(() => {
     const left = new AbortController();
@@ -30,7 +30,7 @@ export function usePolled<T>(key: string, ask: (signal: AbortSignal) => Promise<
           if (!left.signal.aborted) setState((before) => ({ key, value: before.key === key ? before.value : null, problem }));
         }
       }
-      if (!left.signal.aborted) timer = setTimeout(turn, Math.max(atLeast, times * (performance.now() - begin), failures > 0 ? backoff(failures) : 0));
+      if (!left.signal.aborted) timer = setTimeout(turn, Math.max(every, times * (performance.now() - begin), failures > 0 ? backoff(failures) : 0));
     };
     void turn();
     return () => {

@@ -1,6 +1,8 @@
 import { createRoot } from 'react-dom/client';
 import '@fontsource-variable/bricolage-grotesque/opsz.css';
-import './styles/base.css';
+import '../shared/base.css';
+import '../shared/masthead.css';
+import './styles/masthead.css';
 import './styles/shell.css';
 import './styles/card.css';
 import './styles/lists.css';

@@ -5,6 +5,7 @@ import { viewerHeaders } from '../viewer.ts';
 // operationName, variables, kind } and returns text to paste.
 export const forms = {
   curl: asCurl,
+  fetch: asFetch,
   'Apollo Client': asApollo,
   urql: asUrql,
 };
@@ -27,6 +28,28 @@ function asCurl({ url, viewer, query, operationName, variables, kind }) {
   const body = JSON.stringify({ query, operationName, variables });
   const lines = Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`);
   return `curl ${kind === 'subscription' ? '-N' : '-s'} ${quoted(url)} \\\n  ${lines.join(' \\\n  ')} \\\n  -d ${quoted(body)}\n`;
+}
+
+function asFetch({ url, viewer, query, operationName, variables, kind }) {
+  const headers = { 'Content-Type': 'application/json', ...viewerHeaders(viewer) };
+  if (kind === 'subscription') headers.Accept = 'text/event-stream';
+  const read =
+    kind === 'subscription'
+      ? `for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
+  console.log(text); // server-sent events: lines of event and data
+}`
+      : `const { data, errors } = await response.json();
+console.log(errors ?? data);`;
+  return `const query = \`
+${template(query)}
+\`;
+const response = await fetch(${JSON.stringify(url)}, {
+  method: 'POST',
+  headers: ${literal(headers).replaceAll('\n', '\n  ')},
+  body: JSON.stringify({ query, operationName: ${JSON.stringify(operationName)}, variables: ${literal(variables).replaceAll('\n', '\n  ')} }),
+});
+${read}
+`;
 }
 
 function quoted(text) {

@@ -1,20 +1,39 @@
 import { createGraphiQLFetcher } from '@graphiql/toolkit';
-import { createClient } from 'graphql-ws';
 import { viewerHeaders, viewerParams } from '../viewer.ts';
 
 // newFetcher returns a fetcher that sends operations to url as the viewer that viewer()
 // returns. GraphiQL's own headers take precedence, except for subscriptions: their WebSocket
 // stays open while one runs.
 export function newFetcher(url, viewer) {
-  const socket = createClient({
-    url: new URL(url, location.href.replace(/^http/, 'ws')).href,
-    connectionParams: () => viewerParams(viewer()),
-    shouldRetry: (event) => event instanceof CloseEvent && event.code !== 4403, // the same token would be rejected again
-  });
+  let socket; // a promise of the client, which is loaded for the first subscription
+  const open = async () => {
+    const { createClient } = await import('graphql-ws');
+    return createClient({
+      url: new URL(url, location.href.replace(/^http/, 'ws')).href,
+      connectionParams: () => viewerParams(viewer()),
+      shouldRetry: (event) => event instanceof CloseEvent && event.code !== 4403, // the same token would be rejected again
+    });
+  };
+  const subscribe = (operation, sink) => {
+    const failed = (error) => showAndEnd(sink, error);
+    let ended = false;
+    let end = () => {};
+    socket ??= open();
+    socket.then((client) => {
+      if (!ended) end = client.subscribe(operation, { next: (result) => sink.next(result), complete: () => sink.complete(), error: failed });
+    }, (error) => {
+      socket = undefined;
+      failed(error);
+    });
+    return () => {
+      ended = true;
+      end();
+    };
+  };
   const fetcher = createGraphiQLFetcher({
     url,
     enableIncrementalDelivery: false,
-    wsClient: { subscribe: (operation, sink) => socket.subscribe(operation, { ...sink, error: (error) => showAndEnd(sink, error) }) },
+    wsClient: { subscribe },
     fetch: (input, init) => send(input, { ...init, headers: { ...accept, ...viewerHeaders(viewer()), ...init.headers } }),
   });
   return (operation, options) => fetcher({ ...operation, variables: fill(operation.variables) }, options);

@@ -3,7 +3,8 @@ import { GraphiQL } from 'graphiql';
 import { parse, print } from 'graphql';
 import { newFetcher } from './fetcher.js';
 import { newTabQuery, presets } from './presets.js';
-import { CopyAs, FirstRun, Labels } from './tools.jsx';
+import { useSchema } from './schema.js';
+import { AtCursor, CopyAs, FirstRun, Labels } from './tools.jsx';
 import { useViewer } from './viewer.js';
 import { ViewerBar } from './viewer-bar.jsx';
 
@@ -14,6 +15,8 @@ const noticeFor = 4_000; // milliseconds
 export function Page() {
   const [start] = useState(readStart);
   const { viewer, setViewer, standing, names, opening } = useViewer(endpoint, start.user);
+  const schema = useSchema();
+  const [operationName, setOperationName] = useState(); // what the button runs, see AtCursor
   const [notice, setNotice] = useState({ text: '' }); // a new object starts the time anew, also with the same text
 
   // GraphiQL fetches the schema again for each new fetcher. So there is only one, which looks
@@ -35,6 +38,8 @@ export function Page() {
       {!opening && (
         <GraphiQL
           fetcher={fetcher}
+          operationName={operationName}
+          schema={schema}
           query={start.query}
           variables={start.variables}
           defaultTabs={start.tabs}
@@ -53,6 +58,7 @@ export function Page() {
                 {copy}
                 <CopyAs url={new URL(endpoint, location.href).href} viewer={viewer} onCopied={tell} />
                 <Labels />
+                <AtCursor onChange={setOperationName} />
                 {start.first && <FirstRun />}
               </>
             )}

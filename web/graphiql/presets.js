@@ -41,8 +41,9 @@ ${Array.from({ length: 10 }, (_, i) => `    {"biz": "video", "bizId": "${i + 1}"
 
 const like = {
   query: `# Like a video, and take it back. Needs a user or token
-# above. Run Like twice: the second time changed is false
-# and the count stays.
+# above. The button runs the operation at the cursor. Run
+# Like twice: the second time changed is false and the
+# count stays.
 mutation Like($biz: String!, $bizId: ID!) {
   like(input: { biz: $biz, bizId: $bizId }) {
     changed

@@ -2,13 +2,14 @@ import { useEffect, useRef } from 'react';
 import { DropdownMenu, useEditorContext, useExecutionContext } from '@graphiql/react';
 import { fill } from './fetcher.js';
 import { forms, operationOf } from './copy-as.js';
+import { operationAt } from './operation-at.js';
 
 // CopyAs copies the operation at the cursor in a format for another program.
 export function CopyAs({ url, viewer, onCopied }) {
   const { queryEditor, variableEditor } = useEditorContext({ nonNull: true });
   const copy = async (form) => {
     try {
-      const operation = operationOf(queryEditor.getValue(), queryEditor.operationName);
+      const operation = operationOf(queryEditor.getValue(), atCursor(queryEditor) ?? queryEditor.operationName);
       const given = fill(JSON.parse(variableEditor.getValue().trim() || '{}'));
       const variables = Object.fromEntries(Object.entries(given).filter(([name]) => operation.takes.includes(name)));
       await write(forms[form]({ url, viewer, ...operation, variables }));
@@ -59,6 +60,23 @@ export function Labels() {
     ];
     for (const [editor, label] of labels) editor?.getInputField().setAttribute('aria-label', label);
   }, [queryEditor, variableEditor, headerEditor, responseEditor]);
+  return null;
+}
+
+const atCursor = (editor) => operationAt(editor.getValue(), editor.indexFromPos(editor.getCursor()));
+
+// AtCursor reports the operation at the cursor, so that the button runs it without asking.
+export function AtCursor({ onChange }) {
+  const { queryEditor } = useEditorContext({ nonNull: true });
+  useEffect(() => {
+    if (!queryEditor) return undefined;
+    const tell = () => onChange(atCursor(queryEditor));
+    tell();
+    for (const event of ['cursorActivity', 'change']) queryEditor.on(event, tell);
+    return () => {
+      for (const event of ['cursorActivity', 'change']) queryEditor.off(event, tell);
+    };
+  }, [queryEditor, onChange]);
   return null;
 }
 

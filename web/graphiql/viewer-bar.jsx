@@ -1,18 +1,17 @@
-import icon from './icon.svg';
+import { Brand } from '../shared/brand.tsx';
+import { Pages } from '../shared/pages.tsx';
 
 // Users of the demo data, and the anonymous viewer.
 const people = ['alice', 'bob', ''];
 
-// The bar above GraphiQL that sets the viewer of all operations, and links to the other
-// pages.
+// The masthead, which also sets the viewer of all operations.
 export function ViewerBar({ viewer, onChange, standing, names, notice }) {
   const set = (name) => (event) => onChange({ ...viewer, [name]: event.target.value });
   return (
-    <header className="viewer-bar">
-      <h1>
-        <img src={icon} alt="" width="24" height="24" />
-        Ovation
-      </h1>
+    <header className="masthead viewer-bar">
+      <Brand />
+      <Pages current="GraphiQL" user={viewer.token ? '' : viewer.user} data={names === true} />
+      <h1>GraphiQL</h1>
       <form aria-label="Viewer" onSubmit={(event) => event.preventDefault()}>
         {names !== false && (
           <>
@@ -58,11 +57,9 @@ export function ViewerBar({ viewer, onChange, standing, names, notice }) {
           {notice || describe(viewer, standing, names)}
         </output>
       </form>
-      <nav aria-label="Pages">
-        <a href={`/demo${viewer.user && !viewer.token ? `#user=${encodeURIComponent(viewer.user)}` : ''}`}>Demo</a>
-        {names && <a href="/data">Data</a>}
-        <a href="/schema.graphqls">Schema</a>
-      </nav>
+      <a className="tab" href="/schema.graphqls">
+        Schema
+      </a>
     </header>
   );
 }

@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'react';
+import { Brand } from '../../shared/brand';
 import { links, type Route } from '../route';
 import { useSession } from '../session';
 import { Avatar } from './avatar';
@@ -18,13 +19,8 @@ export function Masthead({ route }: { route: Route }) {
   const here = placeOf(route, userId);
   return (
     <header className="masthead">
-      <a className="brand" href={links.clips}>
-        <svg viewBox="0 0 32 32" aria-hidden="true">
-          <path d="M16 27 5.6 16.5a6.4 6.4 0 0 1 9-9L16 9l1.4-1.5a6.4 6.4 0 0 1 9 9Z" />
-        </svg>
-        Ovation
-      </a>
-      <nav aria-label="Views">
+      <Brand to={links.clips} />
+      <nav className="views" aria-label="Views">
         <Tab to={links.clips} icon="play" label="Feed" current={here === 'clips'} />
         <Tab to={links.browse} icon="feed" label="Browse" current={here === 'browse'} />
         <Tab to={links.chats} icon="mail" label="Chats" current={here === 'chats'} count={unread} />
