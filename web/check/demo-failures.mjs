@@ -123,7 +123,9 @@ export async function noticesCoverNothing(page, shoot) {
   await shoot(page, 'notice-clip');
   await page.clock.runFor(5_000);
   await page.getByRole('button', { name: /^Comments/ }).first().click();
-  await page.getByRole('dialog').getByRole('region', { name: 'Notices' }).getByText('Could not like').waitFor();
+  // On a desktop the drawer stands beside the clip, below the notices of the page.
+  const beside = (await page.locator('dialog[data-beside]').count()) === 1;
+  await (beside ? page : page.getByRole('dialog')).getByRole('region', { name: 'Notices' }).getByText('Could not like').waitFor();
   await covers(page, 'the drawer');
   await shoot(page, 'notice-drawer');
   await page.clock.runFor(5_000);
