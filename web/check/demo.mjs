@@ -24,17 +24,13 @@ import {
   light,
   linkIs,
   open,
-  openSwitch,
   out,
   record,
   refused,
   rules,
   subject,
-  title,
   tokens,
   truth,
-  viewer,
-  viewerIs,
 } from './demo-kit.mjs';
 import { draftsAreKept, editsAreKept, focusStaysInTheDrawer, textTypedMeanwhileIsKept } from './demo-drawer.mjs';
 import { actionsSurviveAReload, failures, noStorm, noticesCoverNothing } from './demo-failures.mjs';
@@ -43,6 +39,7 @@ import { commentsAreBeside, doubleTapLikes, enterSends, keysAct, linksAreShared 
 import { firstCardIsInView, labelsAlign, latestChatIsShown, tabsFit, waysLeadBack } from './demo-layout.mjs';
 import { moreByKeyboard } from './demo-more.mjs';
 import { cardsOpen, itemLooks, onlyLiveIsSaid, readsAreListed } from './demo-items.mjs';
+import { logInFits, tokenIsRequested, viewerIsSwitched } from './demo-viewer.mjs';
 import { mastheadFits } from './demo-widths.mjs';
 import {
   commentsAreLive,
@@ -71,10 +68,10 @@ try {
   await visit('more', light, moreByKeyboard);
   await visit('people', [light, light], (a, b) => peopleFollowEachOther(a, b, shoot));
   if (tokens) {
-    await visit('token', light, tokenIsRequested, /status of 401/);
+    await visit('token', light, (page) => tokenIsRequested(page, shoot), /status of 401/);
   } else {
     // Independent of how the server authenticates.
-    await visit('somebody else', light, viewerIsSwitched);
+    await visit('somebody else', light, (page) => viewerIsSwitched(page, shoot));
     await visit('refusals', light, rejectionsAreRolledBack, gone);
     await visit('unconfirmed', light, unconfirmedActionsAreRefetched);
     await visit('doubts', light, staleCountsAreMarked);
@@ -104,8 +101,8 @@ try {
     await visit('tabs', phone, tabsFit);
     await visit('latest chat', light, (page) => latestChatIsShown(page, shoot));
     await visit('ways back', light, waysLeadBack);
-    await visit('log in', { ...light, viewport: { width: 1280, height: 800 } }, (page) => logInFits(page, 'desktop'));
-    await visit('log in on a phone', { ...phone, colorScheme: 'dark' }, (page) => logInFits(page, 'phone'));
+    await visit('log in', { ...light, viewport: { width: 1280, height: 800 } }, (page) => logInFits(page, 'desktop', shoot));
+    await visit('log in on a phone', { ...phone, colorScheme: 'dark' }, (page) => logInFits(page, 'phone', shoot));
     await visit('widths', [light, light], mastheadFits);
     await visit('long', { ...phone, colorScheme: 'dark' }, longNamesFit);
     await visit('hostile', { ...phone, colorScheme: 'light' }, (page) => hostileTextIsContained(page, shoot));
@@ -326,71 +323,6 @@ async function lateResponsesNeverShow(page) {
 async function act(person, what) {
   const data = await ask(person, `mutation { ${what}(input: {biz: "${subject.biz}", bizId: "${subject.bizId}"}) { changed } }`);
   assert.equal(data[what].changed, true);
-}
-
-async function viewerIsSwitched(page) {
-  await open(page, ada);
-  await viewer(page, ada.id).click();
-  await page.getByRole('heading', { name: ada.id }).waitFor();
-  await page.goBack();
-  await openSwitch(page);
-  await shoot(page, 'viewer');
-  await page.getByLabel('Another user').fill('José from anywhere');
-  await page.keyboard.press('Enter');
-  await viewerIs(page, 'José from anywhere');
-  await linkIs(page, 'Live');
-  await button(page, 'Like').click();
-  await until('it is liked in the new name', async () => (await truth({ id: 'José from anywhere' })).liked !== null);
-  await button(page, 'Like').click();
-  await until('and no more', async () => (await truth({ id: 'José from anywhere' })).liked === null);
-  assert.equal(await isPressed(page), false);
-
-  await openSwitch(page);
-  await page.getByRole('button', { name: 'Act as an anonymous visitor' }).click();
-  await viewerIs(page, null);
-  await linkIs(page, 'Live');
-  await button(page, 'Like').click();
-  await page.getByRole('dialog', { name: 'Log in' }).waitFor();
-}
-
-// logInFits checks that the dialog for logging in needs no scrolling, and its looks.
-async function logInFits(page, name) {
-  await page.goto(`${base}/demo`);
-  await openSwitch(page);
-  await page.getByRole('button', { name: 'Act as an anonymous visitor' }).click();
-  await viewer(page, null).click();
-  const dialog = page.getByRole('dialog', { name: 'Log in' });
-  await dialog.getByRole('button', { name: 'Create an account' }).click();
-  const { over, out: outside } = await dialog.evaluate((element) => ({
-    over: element.scrollHeight - element.clientHeight,
-    out: Math.max(-element.getBoundingClientRect().top, element.getBoundingClientRect().bottom - innerHeight),
-  }));
-  assert.ok(over <= 1 && outside <= 1, `the dialog scrolls by ${over} pixels, and is ${outside} outside`);
-  await rules(page);
-  await shoot(page, `log-in-${name}`);
-}
-
-async function tokenIsRequested(page) {
-  await page.goto(`${base}/demo`);
-  await viewerIs(page, null);
-  await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Browse' }).click();
-  await linkIs(page, 'Live');
-  await button(page, 'Like').click();
-  const dialog = page.getByRole('dialog', { name: 'Log in' });
-  await dialog.getByRole('button', { name: 'Use a token' }).click();
-  await dialog.getByText('ovation token --user alice').waitFor();
-  await shoot(page, 'token');
-  await dialog.getByLabel('Token').fill('not.a.token');
-  await dialog.getByRole('button', { name: 'Use this token' }).click();
-  await viewer(page, null).click();
-  await dialog.getByText('The last token was rejected').waitFor();
-  await dialog.getByLabel('Token').fill(`Authorization: Bearer ${ada.token}`);
-  await dialog.getByRole('button', { name: 'Use this token' }).click();
-  await viewerIs(page, ada.id);
-  await button(page, 'Like').click();
-  await until('it is liked', async () => (await truth(ada)).liked !== null);
-  await button(page, 'Like').click();
-  await until('and no more', async () => (await truth(ada)).liked === null);
 }
 
 // looks takes screenshots and checks each view against axe's rules.
