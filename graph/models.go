@@ -699,6 +699,22 @@ type UserCommentConnection struct {
 	PageInfo PageInfo `json:"pageInfo"`
 }
 
+// A page of users.
+type UserConnection struct {
+	// The entries, in order.
+	Edges []*UserEdge `json:"edges"`
+	// The position of this page.
+	PageInfo PageInfo `json:"pageInfo"`
+}
+
+// An entry of a page of users.
+type UserEdge struct {
+	// The entry's position, for `after`. Opaque; valid for this list only.
+	Cursor string `json:"cursor"`
+	// The user.
+	Node storage.User `json:"node"`
+}
+
 // A page of videos.
 type VideoConnection struct {
 	// The entries, in order.

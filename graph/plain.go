@@ -356,6 +356,14 @@ var PlainSchema = plain.Schema{
 		"edges":    1,
 		"pageInfo": 2,
 	},
+	"UserConnection": {
+		"edges":    1,
+		"pageInfo": 2,
+	},
+	"UserEdge": {
+		"cursor": 1,
+		"node":   2,
+	},
 	"UserTotals": {
 		"following":     1,
 		"followers":     2,
@@ -879,6 +887,22 @@ func PlainType(value any) string {
 	case []*UserCommentConnection:
 		if v != nil {
 			return "UserCommentConnection"
+		}
+	case *UserConnection:
+		if v != nil {
+			return "UserConnection"
+		}
+	case []*UserConnection:
+		if v != nil {
+			return "UserConnection"
+		}
+	case *UserEdge:
+		if v != nil {
+			return "UserEdge"
+		}
+	case []*UserEdge:
+		if v != nil {
+			return "UserEdge"
 		}
 	case *storage.UserTotals:
 		if v != nil {
@@ -1731,6 +1755,32 @@ func (w *PlainWriter) Write(fields []plain.Field, value any) {
 				w.Null(true)
 			} else {
 				w.writeUserCommentConnection(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *UserConnection:
+		w.writeUserConnection(fields, v)
+	case []*UserConnection:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeUserConnection(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *UserEdge:
+		w.writeUserEdge(fields, v)
+	case []*UserEdge:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeUserEdge(fields, entry)
 			}
 		}
 		w.CloseList()
@@ -3381,6 +3431,53 @@ func (w *PlainWriter) writeUserCommentConnection(fields []plain.Field, obj *User
 			w.CloseList()
 		case 2: // pageInfo
 			w.writePageInfo(field.Fields, &obj.PageInfo)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeUserConnection(fields []plain.Field, obj *UserConnection) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("UserConnection")
+		case 1: // edges
+			w.OpenList()
+			for i, entry := range obj.Edges {
+				w.Entry(i)
+				if entry == nil {
+					w.Null(true)
+				} else {
+					w.writeUserEdge(field.Fields, entry)
+				}
+			}
+			w.CloseList()
+		case 2: // pageInfo
+			w.writePageInfo(field.Fields, &obj.PageInfo)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeUserEdge(fields []plain.Field, obj *UserEdge) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("UserEdge")
+		case 1: // cursor
+			w.String(obj.Cursor)
+		case 2: // node
+			w.writeUser(field.Fields, &obj.Node)
 		default:
 			w.Fail()
 		}

@@ -16,6 +16,7 @@ type Source interface {
 	storage.ProfileReader
 	storage.DirectMessageReader
 	storage.VideoReader
+	storage.Searcher
 }
 
 // Loaders holds the loaders of one response. All methods except ClearAll are safe for
@@ -62,6 +63,9 @@ type batches struct {
 	videos     batch[storage.VideoKey, *storage.Video]
 	feeds      batch[storage.FeedQuery, storage.ListPage[storage.Video]]
 	userVideos batch[storage.UserVideosQuery, storage.ListPage[storage.Video]]
+
+	foundUsers  batch[storage.SearchQuery, storage.ListPage[storage.FoundUser]]
+	foundVideos batch[storage.SearchQuery, storage.ListPage[storage.FoundVideo]]
 }
 
 // New returns the loaders of one response for a viewer. Interactives include the
@@ -100,6 +104,8 @@ func New(source Source, viewer storage.User, kinds storage.Kinds) *Loaders {
 	l.videos.source, l.videos.fetch = source, Source.VideosOf
 	l.feeds.source, l.feeds.fetch = source, Source.Feed
 	l.userVideos.source, l.userVideos.fetch = source, Source.UserVideos
+	l.foundUsers.source, l.foundUsers.fetch = source, Source.SearchUsers
+	l.foundVideos.source, l.foundVideos.fetch = source, Source.SearchVideos
 	l.followers.source, l.followers.fetch = source, Source.Followers
 	l.following.source, l.following.fetch = source, Source.Following
 	l.friends.source, l.friends.fetch = source, Source.Friends
@@ -147,6 +153,9 @@ type Keys struct {
 	Videos     []storage.VideoKey
 	Feeds      []storage.FeedQuery
 	UserVideos []storage.UserVideosQuery
+
+	FoundUsers  []storage.SearchQuery
+	FoundVideos []storage.SearchQuery
 }
 
 // Fetch loads the keys that are not cached. It makes one call to storage for each kind,
@@ -176,6 +185,8 @@ func (l *Loaders) Fetch(ctx context.Context, keys Keys) error {
 	calls = appendFetch(calls, &l.videos, keys.Videos)
 	calls = appendFetch(calls, &l.feeds, keys.Feeds)
 	calls = appendFetch(calls, &l.userVideos, keys.UserVideos)
+	calls = appendFetch(calls, &l.foundUsers, keys.FoundUsers)
+	calls = appendFetch(calls, &l.foundVideos, keys.FoundVideos)
 	calls = appendFetch(calls, &l.followers, keys.Followers)
 	calls = appendFetch(calls, &l.following, keys.Following)
 	calls = appendFetch(calls, &l.friends, keys.Friends)
@@ -230,6 +241,8 @@ func (l *Loaders) ClearAll() {
 	l.videos.Clear()
 	l.feeds.Clear()
 	l.userVideos.Clear()
+	l.foundUsers.Clear()
+	l.foundVideos.Clear()
 	l.followers.Clear()
 	l.following.Clear()
 	l.friends.Clear()
@@ -344,6 +357,16 @@ func (l *Loaders) Feed(ctx context.Context, query storage.FeedQuery) (storage.Li
 // UserVideos returns a page of a user's videos.
 func (l *Loaders) UserVideos(ctx context.Context, query storage.UserVideosQuery) (storage.ListPage[storage.Video], error) {
 	return l.userVideos.load(ctx, query, l.cachedOnly)
+}
+
+// SearchUsers returns a page of the users whose names a search finds.
+func (l *Loaders) SearchUsers(ctx context.Context, query storage.SearchQuery) (storage.ListPage[storage.FoundUser], error) {
+	return l.foundUsers.load(ctx, query, l.cachedOnly)
+}
+
+// SearchVideos returns a page of the videos whose titles a search finds.
+func (l *Loaders) SearchVideos(ctx context.Context, query storage.SearchQuery) (storage.ListPage[storage.FoundVideo], error) {
+	return l.foundVideos.load(ctx, query, l.cachedOnly)
 }
 
 // Followers returns a page of a subject's followers.

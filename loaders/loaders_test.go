@@ -159,6 +159,8 @@ var kinds = map[string]lookUp{
 	"Videos":            kind((*loaders.Loaders).Video, storage.VideoKey{}),
 	"Feeds":             kind((*loaders.Loaders).Feed, storage.FeedQuery{}),
 	"UserComments":      kind((*loaders.Loaders).UserComments, storage.UserCommentsQuery{}),
+	"FoundUsers":        kind((*loaders.Loaders).SearchUsers, storage.SearchQuery{Text: "a"}),
+	"FoundVideos":       kind((*loaders.Loaders).SearchVideos, storage.SearchQuery{Text: "a"}),
 	"UserVideos":        kind((*loaders.Loaders).UserVideos, storage.UserVideosQuery{}),
 }
 

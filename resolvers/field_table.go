@@ -51,8 +51,11 @@ var fieldTable = map[string]fieldSpec{
 
 	"Query.trending": {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).trending},
 
-	"Query.feed":    {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).feed},
-	"Query.video":   {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).video},
+	"Query.feed":         {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).feed},
+	"Query.video":        {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).video},
+	"Query.searchUsers":  scanning(fieldSpec{FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).searchUsers}),
+	"Query.searchVideos": scanning(fieldSpec{FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).searchVideos}),
+
 	"Query.comment": {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).comment},
 	"User.comments": userComments.field(),
 

@@ -156,6 +156,7 @@ func TestFeedCostsAConstantNumberOfCalls(t *testing.T) {
 		want  map[string]int
 	}{
 		"feed":            {`query($n: Int!) { feed(first: $n) { ` + fields + ` } }`, map[string]int{"Feed": 1, "Interactives": 1, "CommentCounts": 1, "Profiles": 1, "TotalsOf": 1}},
+		"found videos":    {`query($n: Int!) { searchVideos(text: "fil", first: $n) { ` + fields + ` } }`, map[string]int{"SearchVideos": 1, "Interactives": 1, "CommentCounts": 1, "Profiles": 1, "TotalsOf": 1}},
 		"videos of users": {`query($n: Int!) { viewer { videos(first: $n) { ` + fields + ` } } }`, map[string]int{"UserVideos": 1, "Interactives": 1, "CommentCounts": 1, "Profiles": 1, "TotalsOf": 1}},
 	} {
 		for range 3 {

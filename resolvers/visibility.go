@@ -15,8 +15,8 @@ import (
 // resolvers and the prefetch call it.
 //
 //   - Anonymous viewers see subjects, their counts and their comments, with the
-//     profiles and totals of the authors of both, and videos. They may record reads. Everything
-//     else requires a signed-in viewer.
+//     profiles and totals of the authors of both, videos, and what searches find. They may
+//     record reads. Everything else requires a signed-in viewer.
 //   - Objects of another tenant are not visible.
 //   - Likes and follows are public; dislikes and reads are visible to their user only.
 //   - A folder is visible to its owner and, if it is public, to others. An item is
@@ -28,14 +28,16 @@ import (
 //     viewer.WriteSubjects may declare authors. Users whose token has the scope
 //     viewer.WriteActions may record actions of any user of their tenant.
 //   - Videos are public. A video's author and moderators may delete it.
-//   - Profiles are public. A user may change only their own profile.
+//   - Profiles are public, and so are searches for users and videos. A user may change only
+//     their own profile.
 //   - A message is visible to its sender and receiver, and a conversation to its owner.
 //
 // An anonymous viewer gets UNAUTHENTICATED for what a signed-in viewer could see: what
 // every signed-in viewer sees, the viewer's own lists, and objects by id, except
 // subjects, videos and comments. A user's private list is NOT_FOUND for all other
 // viewers, including anonymous ones. Anonymous viewers reach a user only as the author of
-// a subject or comment, as the editor of a comment, or in the payload of a login or registration: Query.user is UNAUTHENTICATED for them.
+// a subject or comment, as the editor of a comment, by a search for the name, or in the
+// payload of a login or registration: Query.user is UNAUTHENTICATED for them.
 
 // authenticated returns the viewer, or errUnauthenticated if the viewer is anonymous.
 func authenticated(ctx context.Context) (storage.User, error) {

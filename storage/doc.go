@@ -1,7 +1,7 @@
 // Package storage is the centre of Ovation: the domain types that all other packages
 // share (Subject, Action, Counts, Folder …), the roles of a database (Reader, Lister,
-// Persister, Folders, Comments, Accounts, DirectMessages, Videos, Deletions, Erasures, Verifier) and their
-// errors. It contains no database code; each adapter is a package below this one, and all
+// Persister, Folders, Comments, Accounts, DirectMessages, Videos, Searches, Deletions, Erasures, Verifier) and
+// their errors. It contains no database code; each adapter is a package below this one, and all
 // of them pass the conformance suite in storage/storagetest.
 //
 // # Invariants
@@ -46,11 +46,12 @@
 //   - I7 Bounded. Every method that takes many keys looks them all up in one call and
 //     answers in the requested order: ResultsFollowTheOrderOfKeys. A list examines a
 //     bounded number of rows for each page: ListsOfOneBizExamineBoundedRows,
-//     WorksAreNewestFirst, PagesOfFriendsExamineBoundedRows, FeedsAreNewestFirst.
+//     WorksAreNewestFirst, PagesOfFriendsExamineBoundedRows, FeedsAreNewestFirst,
+//     SearchesArePaged.
 //   - I8 Walls. No tenant can read or change the data of another, and
 //     no user can list the private folders of another: TenantsAreWalledOff,
 //     PrivateFoldersAreHidden, CommentsAreWalledOff, AccountsAreWalledOff,
-//     MessagesAreWalledOff, VideosAreWalledOff.
+//     MessagesAreWalledOff, VideosAreWalledOff, SearchesFindWords.
 //   - An erased user leaves nothing and adds nothing: ErasedUsersLeaveNothing,
 //     ErasedUsersAddNothing, ErasuresAreMarked, ConcurrentErasuresMissNothing.
 //

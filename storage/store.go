@@ -20,6 +20,7 @@ type Store interface {
 	Accounts
 	DirectMessages
 	Videos
+	Searches
 	Deletions
 	Archives
 	Erasures
@@ -61,14 +62,16 @@ type Position struct {
 	// it is the version of the state; for friends, the version of the follow in the list
 	// that is searched; for likes by users who are followed, that of the follow; for reads, Last; for works, Since; for folders, Created; for
 	// videos and messages, the number; for conversations, the number of the latest
-	// message; for comments, the number or, in the order Top, the like count.
+	// message; for comments, the number or, in the order Top, the like count; in a search,
+	// the number of the video or the id of the account.
 	Version int64
 	// Biz is set only in lists of subjects, and in lists that are found by searching the
 	// user's follows.
 	Biz string
 	// ID breaks ties: it is the bizId, the id of the user or the id of the folder. In
-	// lists of comments in the order Top, it is the id of the comment. It is empty if
-	// Version is unique.
+	// lists of comments in the order Top, it is the id of the comment; in a search, it is
+	// the word of the index, by which the list is sorted first. It is empty if Version is
+	// unique.
 	ID string
 }
 

@@ -78,6 +78,7 @@ func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Re
 		defer close(b.stopped)
 		var sweeping sync.WaitGroup
 		sweeping.Go(func() { sweeper.Run(ctx) })
+		sweeping.Go(func() { worker.NewIndexer(store, log).Run(ctx) })
 		b.failed = w.Run(ctx)
 		sweeping.Wait()
 	}()

@@ -118,6 +118,7 @@ func (c *workCommand) Run(p *program) (err error) {
 	running.Go(func() { changes.Run(ctx, func([]storage.Subject) {}) })
 	sweeper := worker.NewSweeper(worker.SweeperOptions{Store: behind.mirrored, Changed: changes.Notify, Logger: log, Metrics: options.Metrics})
 	running.Go(func() { sweeper.Run(ctx) })
+	running.Go(func() { worker.NewIndexer(behind.mirrored, log).Run(ctx) })
 	relayed, err := c.openRelays(behind.database, log, registry)
 	if err != nil {
 		return err

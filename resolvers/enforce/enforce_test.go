@@ -29,6 +29,9 @@ func TestEveryLookupIsDecided(t *testing.T) {
 		"folders have no counts of subjects": {"FoldersOf"},
 		"totals are public":                  {"TotalsOf"},
 	})
+	wrapping.Check[storage.Searcher](t, store, wrapping.Promoted{
+		"names and titles are public; their counts are looked up by Interactives": {"SearchUsers", "SearchVideos"},
+	})
 	wrapping.Check[storage.Lister](t, store, wrapping.Promoted{
 		"its entries have neither counts nor likes": {"Items", "ListFolders", "Reads", "Followers", "Following", "Friends", "Works"},
 	})

@@ -320,6 +320,24 @@ func (s *Store) UserVideos(ctx context.Context, queries []storage.UserVideosQuer
 	return s.Store.UserVideos(ctx, queries)
 }
 
+// SearchUsers implements storage.Searcher.
+func (s *Store) SearchUsers(ctx context.Context, queries []storage.SearchQuery) (_ []storage.ListPage[storage.FoundUser], err error) {
+	defer s.measure("SearchUsers", time.Now(), &err)
+	return s.Store.SearchUsers(ctx, queries)
+}
+
+// SearchVideos implements storage.Searcher.
+func (s *Store) SearchVideos(ctx context.Context, queries []storage.SearchQuery) (_ []storage.ListPage[storage.FoundVideo], err error) {
+	defer s.measure("SearchVideos", time.Now(), &err)
+	return s.Store.SearchVideos(ctx, queries)
+}
+
+// IndexNext implements storage.Searches.
+func (s *Store) IndexNext(ctx context.Context, limit int) (_ int, err error) {
+	defer s.measure("IndexNext", time.Now(), &err)
+	return s.Store.IndexNext(ctx, limit)
+}
+
 // PublishVideo implements storage.Videos.
 func (s *Store) PublishVideo(ctx context.Context, video storage.NewVideo, mark storage.Mark) (_ storage.PublishedVideo, _ storage.Outcome, err error) {
 	defer s.measure("PublishVideo", time.Now(), &err)

@@ -15,9 +15,10 @@ WITH n AS (
     INSERT INTO account_name (tenant, name_key, account_id)
     SELECT $1::text, $2::text, (t.at / 1000 - $5::bigint) * $6::bigint + nextval('account_number') % $6::bigint
     FROM (SELECT ` + transactionTime + ` AS at) t
-    ON CONFLICT DO NOTHING RETURNING account_id)
-INSERT INTO account (tenant, account_id, name, name_key, password, avatar, background, signature, generation, revoked, created)
-SELECT $1::text, n.account_id, $3::text, $2::text, $4::text, '', '', '', 1, 0, ` + transactionTime + ` FROM n
+    ON CONFLICT DO NOTHING RETURNING account_id),
+w AS (INSERT INTO search_word (tenant, kind, word, place) SELECT $1::text, 1, word, -n.account_id FROM n CROSS JOIN unnest($7::text[]) word)
+INSERT INTO account (tenant, account_id, name, name_key, password, avatar, background, signature, generation, revoked, created, indexed)
+SELECT $1::text, n.account_id, $3::text, $2::text, $4::text, '', '', '', 1, 0, ` + transactionTime + `, $3::text FROM n
 RETURNING account_id, created`
 
 // CreateAccount creates an account with one statement.
@@ -28,7 +29,7 @@ func (s *Store) CreateAccount(ctx context.Context, a storage.NewAccount) (*stora
 	out := &storage.Account{Profile: storage.Profile{Name: a.Name}, NameKey: a.NameKey, Password: a.Password, Generation: 1}
 	err := s.change(ctx, "create account", func(t *tx) error {
 		b, id := t.batch(), int64(0)
-		b.Queue(insertAccount, a.Tenant, a.NameKey, a.Name, a.Password, int64(sqlstore.IDEpoch), int64(1<<sqlstore.IDShift)).
+		b.Queue(insertAccount, a.Tenant, a.NameKey, a.Name, a.Password, int64(sqlstore.IDEpoch), int64(1<<sqlstore.IDShift), storage.IndexWords(a.Name)).
 			Query(eachRow(func(row pgx.Rows) error { return row.Scan(&id, &out.Created) }))
 		if err := t.send(b); err != nil {
 			return err
@@ -128,6 +129,7 @@ const (
 	// updateAccount dates a revocation after all others, even if the clock is behind.
 	updateAccount = `
 UPDATE account SET name = $3, name_key = $4, password = $5, avatar = $6, background = $7, signature = $8, generation = $9,
+    indexed = CASE WHEN name = $3 THEN indexed ELSE $3 END,
     revoked = CASE WHEN generation = $9 THEN revoked ELSE greatest(` + transactionTime + `, 1 + (SELECT max(revoked) FROM account WHERE revoked <> 0 AND revoked > 0)) END
 WHERE tenant = $1 AND account_id = $2`
 
@@ -137,8 +139,8 @@ WHERE tenant = $1 AND account_id = $2`
 
 // changeAccount locks an account and calls the function do, which changes the account in
 // memory and reports whether anything differs. If so, changeAccount writes the account to
-// the database. It locks the account before the account's names. Errors:
-// storage.ErrNotFound.
+// the database. It locks the account before the account's names and words.
+// Errors: storage.ErrNotFound.
 func (s *Store) changeAccount(ctx context.Context, what string, user storage.User, do func(*storage.Account) (bool, error)) (a *storage.Account, err error) {
 	id, ok := user.AccountID()
 	if !ok || !storable(user.Tenant) {
@@ -146,18 +148,20 @@ func (s *Store) changeAccount(ctx context.Context, what string, user storage.Use
 	}
 	err = s.change(ctx, what, func(t *tx) error {
 		a = nil
+		var indexed string
 		b := t.batch()
 		b.Queue(lockAccount, user.Tenant, id).Query(eachRow(func(row pgx.Rows) (err error) {
 			a, err = scanAccount(user.Tenant, row)
 			return err
 		}))
+		b.Queue(selectIndexed, user.Tenant, id).Query(eachRow(func(row pgx.Rows) error { return row.Scan(&indexed) }))
 		if err := t.send(b); err != nil {
 			return err
 		}
 		if a == nil {
 			return storage.ErrNotFound
 		}
-		key := a.NameKey
+		key, name := a.NameKey, a.Name
 		if changed, err := do(a); err != nil || !changed {
 			return err
 		}
@@ -168,6 +172,10 @@ func (s *Store) changeAccount(ctx context.Context, what string, user storage.Use
 			if a.NameKey != "" {
 				b.Queue(insertAccountName, user.Tenant, a.NameKey, id).Exec(rowsAffected(&taken))
 			}
+		}
+		if a.Name != name {
+			unindex(b, user.Tenant, sqlstore.IndexedUser, id, indexed)
+			index(b, user.Tenant, sqlstore.IndexedUser, id, a.Name)
 		}
 		b.Queue(updateAccount, user.Tenant, id, a.Name, a.NameKey, a.Password, a.Avatar, a.Background, a.Signature, a.Generation)
 		if err := t.send(b); err != nil {

@@ -400,12 +400,22 @@ DELETE FROM account_name WHERE tenant = $1 AND account_id = $2
 // removeRest removes what is left of the user.
 func (e *erasure) removeRest() (int, error) {
 	removed := make([]int64, len(removals)+2)
+	id, registered := e.user.AccountID()
+	var indexed string
 	b := e.batch()
+	if registered {
+		b.Queue(lockAccount, e.user.Tenant, id)
+		b.Queue(selectIndexed, e.user.Tenant, id).Query(eachRow(func(row pgx.Rows) error { return row.Scan(&indexed) }))
+		if err := e.send(b); err != nil {
+			return 0, fmt.Errorf("remove the rest: %w", err)
+		}
+		b = e.batch()
+	}
 	for i, removal := range removals {
 		b.Queue(removal, e.user.Tenant, e.user.UserID, int64(e.limit)).Exec(rowsAffected(&removed[i]))
 	}
-	if id, ok := e.user.AccountID(); ok {
-		b.Queue(lockAccount, e.user.Tenant, id)
+	if registered {
+		unindex(b, e.user.Tenant, sqlstore.IndexedUser, id, indexed) // an earlier release may have left it
 		b.Queue(keepRevoked, e.user.Tenant, id, e.user.Digest())
 		for i, removal := range []string{deleteNames, deleteAccount} {
 			b.Queue(removal, e.user.Tenant, id).Exec(rowsAffected(&removed[len(removals)+i]))

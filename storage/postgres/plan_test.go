@@ -65,6 +65,7 @@ func databases(t *testing.T) map[string]*Store {
 		`INSERT INTO message SELECT 'default', i % 50, 'x' || i % 60, i, i % 2 = 0, 'text', i FROM generate_series(1, 5000) i`,
 		`INSERT INTO conversation SELECT 'default', i % 50, 'x' || i % 60, max(i), 0, max(i) FROM generate_series(1, 5000) i GROUP BY 2, 3`,
 		`INSERT INTO video SELECT 'default', i, i % 50, 'film', 'file' || i, 1, 1, i % 10 > 0, 0, '', CASE WHEN i % 10 > 0 THEN 0 ELSE i END, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO search_word SELECT 'default', 1 + i % 2, 'word' || i % 60, -i FROM generate_series(1, 5000) i`,
 		`INSERT INTO deleted_subject SELECT 'default', 'video', i, i FROM generate_series(1, 2000) i`)
 	postgrestest.Analyze(t, at)
 	return map[string]*Store{"empty": open(t), "filled": openAt(t, Options{URL: at})}
@@ -142,6 +143,18 @@ func TestListsUseTheirIndex(t *testing.T) {
 				"Backward using comments_of on comment c",
 				"Index Cond: ((tenant = k.tenant) AND (user_id = k.user_id) AND (comment_id < k.below))",
 			}},
+			"found users": {selectFoundUsers, []string{
+				"using search_word_pkey on search_word w",
+				"Index Cond: ((tenant = k.tenant) AND (kind = 1) AND (ROW(word, place) > ROW(k.word, k.place)) AND (word < k.below))",
+				"using account_pkey on account a",
+				"Index Cond: ((tenant = k.tenant) AND (account_id = (- w.place)))",
+			}},
+			"found videos": {selectFoundVideos, []string{
+				"using search_word_pkey on search_word w",
+				"Index Cond: ((tenant = k.tenant) AND (kind = 2) AND (ROW(word, place) > ROW(k.word, k.place)) AND (word < k.below))",
+				"using video_pkey on video v",
+				"Index Cond: ((tenant = k.tenant) AND (video_id = (- w.place)))",
+			}},
 			"messages": {selectMessageLists, []string{
 				"Backward using message_pkey on message m",
 				"Index Cond: ((tenant = k.tenant) AND (user_low = k.user_low) AND (user_high = k.user_high) AND (message_id < k.below))",
@@ -206,6 +219,18 @@ func TestSweepsTakeTheOldestSubjects(t *testing.T) {
 	}
 }
 
+// TestUnindexedIsFoundByIndex checks that what is not in the index of searches is found
+// without a scan or a sort.
+func TestUnindexedIsFoundByIndex(t *testing.T) {
+	for name, s := range databases(t) {
+		for query, index := range map[string]string{lockUnindexedAccounts: "account_unindexed", lockUnindexedVideos: "video_unindexed"} {
+			if steps := strings.Join(plan(t, s, query), "\n"); !strings.Contains(steps, "using "+index+" on ") || strings.Contains(steps, "Seq") || strings.Contains(steps, "Sort") {
+				t.Errorf("%s: %s\nruns with %s\nwant the index %s", name, query, steps, index)
+			}
+		}
+	}
+}
+
 // TestBatchesSearchByKey checks that each statement with keys as arguments finds every
 // row by an index. This must be so even in an empty database, because the plan remains in
 // use while the tables grow.
@@ -228,6 +253,7 @@ func TestBatchesSearchByKey(t *testing.T) {
 			selectMessages, selectConversations, repairUnread,
 			selectDeletedAmong, insertDeletedSubjects, removeDeletedSubjects, clearReactions, clearCollections, clearFollows,
 			selectLikesOn, selectDislikesOn, selectCollectionsOf, selectFollowsOf, selectCommentsOn,
+			insertWords, deleteWords, selectIndexed, setAccountIndexed, setVideoIndexed,
 			selectClears, upsertClear, deleteCleared, selectHistoryRows, deleteHistoryRows,
 		} {
 			steps := plan(t, s, query)

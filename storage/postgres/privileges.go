@@ -11,7 +11,7 @@ import (
 )
 
 // tables names the tables that hold data.
-var tables = []string{"account", "account_name", "cleared_read", "comment", "comment_count", "conversation", "dead_event", "deleted_folder", "deleted_subject", "erased_user", "event_consumer", "event_log", "event_outbox", "event_stream", "folder", "inbox", "interactive", "mailbox", "message", "mirror", "request", "secret", "trend_bucket", "trend_score", "user_collection", "user_comments", "user_follow", "user_reaction", "user_read", "user_totals", "video", "watermark"}
+var tables = []string{"account", "account_name", "cleared_read", "comment", "comment_count", "conversation", "dead_event", "deleted_folder", "deleted_subject", "erased_user", "event_consumer", "event_log", "event_outbox", "event_stream", "folder", "inbox", "interactive", "mailbox", "message", "mirror", "request", "search_word", "secret", "trend_bucket", "trend_score", "user_collection", "user_comments", "user_follow", "user_reaction", "user_read", "user_totals", "video", "watermark"}
 
 // sequences names the sequences. They need separate grants, because grants on tables do
 // not cover them.

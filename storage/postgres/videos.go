@@ -126,8 +126,8 @@ SELECT (t.at / 1000 - $1::bigint) * $2::bigint + nextval('video_number') % $2::b
 FROM (SELECT ` + transactionTime + ` AS at) t`
 
 	insertVideo = `
-INSERT INTO video (tenant, video_id, user_id, title, file, format, bytes, covered, cover_tries, cover_reason, cover_due, created)
-VALUES ($1, $2, $3, $4, $5, $6, $7, FALSE, 0, '', $8::bigint + $9, $8::bigint)`
+INSERT INTO video (tenant, video_id, user_id, title, file, format, bytes, covered, cover_tries, cover_reason, cover_due, created, indexed)
+VALUES ($1, $2, $3, $4, $5, $6, $7, FALSE, 0, '', $8::bigint + $9, $8::bigint, TRUE)`
 )
 
 // PublishVideo adds a video in one transaction of five round trips: one to look up rows,
@@ -192,6 +192,7 @@ func (t *tx) publish(p *sqlstore.Publication, outcome *storage.Outcome) (out sto
 	b = t.batch()
 	raced := recordRequests(b, &p.RequestLog)
 	b.Queue(insertVideo, v.Author.Tenant, v.Number, v.Author.UserID, v.Title, v.File, v.Format, v.Bytes, v.Created, int64(storage.CoverEvery))
+	index(b, v.Author.Tenant, sqlstore.IndexedVideo, v.Number, v.Title)
 	if err := t.send(b); err != nil {
 		return out, err
 	}
@@ -245,6 +246,7 @@ func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion,
 		}
 		b = t.batch()
 		b.Queue(deleteVideo, key.Tenant, key.Number)
+		unindex(b, key.Tenant, sqlstore.IndexedVideo, key.Number, v.Title)
 		if err := t.send(b); err != nil {
 			return err
 		}

@@ -13,8 +13,8 @@ const (
 	selectLastAccount = `SELECT coalesce(max(account_id), 0) FROM account WHERE tenant = ?`
 	insertAccountName = `INSERT INTO account_name (tenant, name_key, account_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`
 	insertAccount     = `
-INSERT INTO account (tenant, account_id, name, name_key, password, avatar, background, signature, generation, revoked, created)
-VALUES (?, ?, ?, ?, ?, '', '', '', 1, 0, ?)`
+INSERT INTO account (tenant, account_id, name, name_key, password, avatar, background, signature, generation, revoked, created, indexed)
+VALUES (?1, ?2, ?3, ?4, ?5, '', '', '', 1, 0, ?6, ?3)`
 )
 
 // CreateAccount creates an account. Its id is above all existing account ids of the
@@ -39,8 +39,10 @@ func (s *Store) CreateAccount(ctx context.Context, a storage.NewAccount) (*stora
 		if err := t.takeAccountName(a.Tenant, a.NameKey, id); err != nil {
 			return err
 		}
-		_, err := t.exec(insertAccount, a.Tenant, id, a.Name, a.NameKey, a.Password, out.Created)
-		return err
+		if _, err := t.exec(insertAccount, a.Tenant, id, a.Name, a.NameKey, a.Password, out.Created); err != nil {
+			return err
+		}
+		return t.index(a.Tenant, sqlstore.IndexedUser, id, a.Name)
 	})
 	if err != nil {
 		return nil, err
@@ -130,9 +132,10 @@ func (s *Store) Profiles(ctx context.Context, users []storage.User) ([]*storage.
 
 // updateAccount dates a revocation after all others, even if the clock is behind.
 const updateAccount = `
-UPDATE account SET name = ?, name_key = ?, password = ?, avatar = ?, background = ?, signature = ?, generation = ?,
-    revoked = CASE WHEN generation = ? THEN revoked ELSE max(?, 1 + coalesce((SELECT max(revoked) FROM account WHERE revoked <> 0 AND revoked > 0), 0)) END
-WHERE tenant = ? AND account_id = ?`
+UPDATE account SET name = ?1, name_key = ?2, password = ?3, avatar = ?4, background = ?5, signature = ?6, generation = ?7,
+    indexed = CASE WHEN name = ?1 THEN indexed ELSE ?1 END,
+    revoked = CASE WHEN generation = ?7 THEN revoked ELSE max(?8, 1 + coalesce((SELECT max(revoked) FROM account WHERE revoked <> 0 AND revoked > 0), 0)) END
+WHERE tenant = ?9 AND account_id = ?10`
 
 // changeAccount looks up an account and calls the function do, which changes the account
 // in memory and reports whether anything differs. If so, changeAccount writes the account
@@ -160,7 +163,7 @@ func (t tx) changeAccount(user storage.User, now int64, do func(*storage.Account
 	if a == nil {
 		return nil, storage.ErrNotFound
 	}
-	key := a.NameKey
+	key, name := a.NameKey, a.Name
 	if changed, err := do(a); err != nil || !changed {
 		return a, err
 	}
@@ -174,8 +177,12 @@ func (t tx) changeAccount(user storage.User, now int64, do func(*storage.Account
 			}
 		}
 	}
-	_, err = t.exec(updateAccount, a.Name, a.NameKey, a.Password, a.Avatar, a.Background, a.Signature,
-		a.Generation, a.Generation, now, user.Tenant, id)
+	if a.Name != name {
+		if err := t.reindexAccount(user.Tenant, id, a.Name); err != nil {
+			return nil, err
+		}
+	}
+	_, err = t.exec(updateAccount, a.Name, a.NameKey, a.Password, a.Avatar, a.Background, a.Signature, a.Generation, now, user.Tenant, id)
 	return a, err
 }
 

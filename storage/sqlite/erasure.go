@@ -343,6 +343,9 @@ func (e *erasure) removeRest() (int, error) {
 		if _, err := e.exec(keepRevoked, e.user.Tenant, id, e.user.Digest()); err != nil {
 			return 0, err
 		}
+		if err := e.reindexAccount(e.user.Tenant, id, ""); err != nil { // an earlier release may have left it
+			return 0, err
+		}
 		for _, removal := range []string{deleteNames, deleteAccount} {
 			n, err := e.exec(removal, e.user.Tenant, id)
 			if total += n; err != nil {

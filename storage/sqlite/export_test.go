@@ -16,7 +16,7 @@ func TestEveryTableIsExportedOrFollows(t *testing.T) {
 	s := open(t)
 	left := map[string]string{
 		"user_totals": "follows from states, authors and comments", "user_comments": "follows from comments",
-		"comment_count": "follows from comments", "account_name": "follows from accounts", "mailbox": "follows from messages",
+		"comment_count": "follows from comments", "account_name": "follows from accounts", "mailbox": "follows from messages", "search_word": "follows from names and titles",
 		"video_number": "follows from videos", "deleted_subject": "follows from the marks",
 		"request": "is kept for a day", "deleted_folder": "is kept for a week", "cleared_read": "is kept for a week",
 		"erased_user": "is kept for a while", "trend_bucket": "follows from recent events", "trend_score": "follows from recent events",

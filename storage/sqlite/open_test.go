@@ -156,7 +156,7 @@ func TestOpenBringsAnOldDatabaseUpToDate(t *testing.T) {
 		`DROP INDEX works`, `ALTER TABLE interactive DROP COLUMN author`, `ALTER TABLE interactive DROP COLUMN authored`, `ALTER TABLE interactive DROP COLUMN reader_count`, `DROP TABLE user_totals`, `DROP TABLE user_comments`,
 		`DROP TABLE deleted_folder`, `DROP TABLE cleared_read`, `DROP TABLE comment`, `DROP TABLE comment_count`, `DROP TABLE request`, `DROP TABLE mailbox`, `DROP TABLE message`, `DROP TABLE conversation`,
 		`DROP TABLE deleted_subject`, `DROP INDEX collectors`, `DROP INDEX dislikers`, `ALTER TABLE interactive DROP COLUMN deleted`,
-		`DROP TABLE account`, `DROP TABLE account_name`, `DROP TABLE video`, `DROP TABLE video_number`, `DROP TABLE erased_user`, `DROP INDEX unset_reactions_to_people`, `DROP INDEX unset_collections_of_people`, `DROP INDEX reads_of_people`, `DROP TABLE event_stream`, `DROP TABLE event_log`, `DROP TABLE event_consumer`, `DROP TABLE dead_event`, `DROP TABLE trend_bucket`, `DROP TABLE trend_score`,
+		`DROP TABLE account`, `DROP TABLE account_name`, `DROP TABLE video`, `DROP TABLE video_number`, `DROP TABLE erased_user`, `DROP INDEX unset_reactions_to_people`, `DROP INDEX unset_collections_of_people`, `DROP INDEX reads_of_people`, `DROP TABLE event_stream`, `DROP TABLE event_log`, `DROP TABLE event_consumer`, `DROP TABLE dead_event`, `DROP TABLE trend_bucket`, `DROP TABLE trend_score`, `DROP TABLE search_word`,
 		`DELETE FROM goose_db_version WHERE version_id > 1`,
 	} {
 		if _, err := s.db.ExecContext(t.Context(), back); err != nil {

@@ -105,8 +105,8 @@ INSERT INTO video_number AS n (tenant, latest) VALUES (?, ?)
 ON CONFLICT DO UPDATE SET latest = max(n.latest + 1, excluded.latest) RETURNING latest`
 
 	insertVideo = `
-INSERT INTO video (tenant, video_id, user_id, title, file, format, bytes, covered, cover_tries, cover_reason, cover_due, created)
-VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, '', ?, ?)`
+INSERT INTO video (tenant, video_id, user_id, title, file, format, bytes, covered, cover_tries, cover_reason, cover_due, created, indexed)
+VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, '', ?, ?, 1)`
 )
 
 // PublishVideo adds a video whose id is above all video ids that its tenant has ever had.
@@ -160,6 +160,9 @@ func (t tx) publish(p *sqlstore.Publication, now int64) (*storage.Video, error) 
 	t.events.Video(storage.EventVideoPublished, v, v.Created)
 	_, err = t.exec(insertVideo, v.Author.Tenant, v.Number, v.Author.UserID, v.Title, v.File, v.Format, v.Bytes,
 		v.Created+storage.CoverEvery, v.Created)
+	if err == nil {
+		err = t.index(v.Author.Tenant, sqlstore.IndexedVideo, v.Number, v.Title)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -188,6 +191,9 @@ func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion,
 			return storage.ErrNotFound
 		}
 		if _, err := t.exec(deleteVideo, key.Tenant, key.Number); err != nil {
+			return err
+		}
+		if err := t.unindex(key.Tenant, sqlstore.IndexedVideo, key.Number, v.Title); err != nil {
 			return err
 		}
 		now, tally := storage.Micros(s.now()), sqlstore.NewTally()

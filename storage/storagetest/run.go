@@ -203,6 +203,11 @@ var rest = []testCase{
 	{"CoversAreTriedThreeTimes", coversAreTriedThreeTimes},
 	{"DueCoversAreShared", dueCoversAreShared},
 
+	{"SearchesFindWords", searchesFindWords},
+	{"SearchesFollowChanges", searchesFollowChanges},
+	{"SearchesArePaged", searchesArePaged},
+	{"IndexLacksNothing", indexLacksNothing},
+
 	{"MessagesAreListed", messagesAreListed},
 	{"MessagesHoldTheirText", messagesHoldTheirText},
 	{"UnreadMessagesAreCounted", unreadMessagesAreCounted},

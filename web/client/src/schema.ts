@@ -44,6 +44,8 @@ export const embedded = [
   'TrendingConnection',
   'TrendingEdge',
   'UserCommentConnection',
+  'UserConnection',
+  'UserEdge',
   'UserTotals',
   'VideoConnection',
   'VideoEdge',

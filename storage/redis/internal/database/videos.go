@@ -22,6 +22,24 @@ func (s *Store) UserVideos(ctx context.Context, queries []storage.UserVideosQuer
 	return query(ctx, s.lists, "list videos of users", s.Store.UserVideos, queries)
 }
 
+// SearchUsers searches the names of accounts in the database.
+func (s *Store) SearchUsers(ctx context.Context, queries []storage.SearchQuery) ([]storage.ListPage[storage.FoundUser], error) {
+	return query(ctx, s.lists, "search users", s.Store.SearchUsers, queries)
+}
+
+// SearchVideos searches the titles of videos in the database.
+func (s *Store) SearchVideos(ctx context.Context, queries []storage.SearchQuery) ([]storage.ListPage[storage.FoundVideo], error) {
+	return query(ctx, s.lists, "search videos", s.Store.SearchVideos, queries)
+}
+
+// IndexNext adds names and titles to the index of the database.
+func (s *Store) IndexNext(ctx context.Context, limit int) (int, error) {
+	if err := s.database.Err(); err != nil {
+		return 0, err
+	}
+	return s.Store.IndexNext(ctx, limit)
+}
+
 // PublishVideo adds a video to the database.
 func (s *Store) PublishVideo(ctx context.Context, video storage.NewVideo, mark storage.Mark) (storage.PublishedVideo, storage.Outcome, error) {
 	if err := s.database.Err(); err != nil {
