@@ -1,8 +1,8 @@
 // The part of the check of the demo page that covers what people are used to: double taps,
 // keys, links, and comments beside a clip.
 import assert from 'node:assert/strict';
-import { until } from './browser.mjs';
-import { ada, answerWith, ask, base, focusIs, rules, viewerIs } from './demo-kit.mjs';
+import { noSidewaysScroll, until } from './browser.mjs';
+import { ada, answerWith, ask, base, focusIs, rules, viewerIs, views } from './demo-kit.mjs';
 import { comment, drawer, openComments, said, unique } from './demo-talk.mjs';
 
 const clips = (page) => page.locator('.clips > .clip');
@@ -137,4 +137,40 @@ export async function enterSends(page) {
   await page.keyboard.press('Enter');
   await comment(page, second).waitFor();
   assert.equal((await said()).comments.edges[0].node.text, `${first}\n${second}`);
+}
+
+// searchFinds searches for people and clips from the feed on, as the viewer of a first visit.
+export async function searchFinds(page, shoot) {
+  const stamp = `${Date.now()}`;
+  const { register } = await ask({ id: '' }, 'mutation ($input: RegisterInput!) { register(input: $input) { user { userId } } }', {
+    input: { name: `Zoë Ünique${stamp}`, password: stamp },
+  });
+  const { feed } = await ask(ada, '{ feed(first: 1) { edges { node { title } } } }');
+  const { title } = feed.edges[0].node;
+  await page.goto(`${base}/demo`);
+  await views(page).waitFor();
+  await views(page).getByRole('link', { name: 'Search' }).click();
+  const field = page.getByRole('searchbox', { name: 'Search people and clips' });
+  await focusIs('the field of the search', field);
+  await page.keyboard.type(`unique${stamp} zoe`);
+  const person = page.getByRole('link', { name: `Zoë Ünique${stamp}` });
+  await person.waitFor();
+  await page.getByText('No clip has such a title.').waitFor();
+  await focusIs('the field after a search', field);
+  await field.fill(`  ${title.toUpperCase().split(/\s+/).slice(0, 2).join(' ')} `);
+  await page.keyboard.press('Enter');
+  await page.locator('.cover-link', { hasText: title }).first().waitFor();
+  await page.getByText('Nobody has such a name.').waitFor();
+  await rules(page);
+  await noSidewaysScroll(page);
+  await shoot(page, 'search');
+  await page.reload();
+  await page.locator('.cover-link', { hasText: title }).first().waitFor();
+  await field.fill('!?');
+  await until('nothing is searched for', async () => (await page.locator('.found').count()) === 0);
+  await field.fill(`Zoë Ünique${stamp}`);
+  await person.click();
+  await until('the address is that of the person', () => page.url().includes(register.user.userId));
+  await page.goBack();
+  await person.waitFor();
 }

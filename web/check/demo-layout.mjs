@@ -48,7 +48,7 @@ export async function tabsFit(page) {
       return { name: one.innerText, left: words.left - box.left, right: box.right - words.right, end: innerHeight - box.bottom, high: box.height };
     }),
   );
-  assert.deepEqual(tabs.map(({ name }) => name.trim()), ['Feed', 'Browse', 'Chats', 'Profile']);
+  assert.deepEqual(tabs.map(({ name }) => name.trim()), ['Feed', 'Browse', 'Search', 'Chats', 'Profile']);
   for (const { name, left, right, end, high } of tabs) assert.ok(left >= 4 && right >= 4 && end >= 0 && high >= 44, `${name}: ${[left, right, end, high]}`);
 }
 

@@ -4,7 +4,7 @@ import { ask, linkIs, open, viewerIs } from './demo-kit.mjs';
 
 // Phones, tablets and desktops, and both sides of each breakpoint.
 const widths = [
-  320, 360, 390, 480, 481, 600, 720, 721, 800, 801, 900, 901, 1024, 1080, 1081, 1150, 1151, 1180, 1181, 1280, 1281, 1360, 1361, 1440, 1441,
+  320, 360, 390, 480, 481, 600, 720, 721, 844, 845, 900, 901, 1024, 1080, 1081, 1150, 1151, 1224, 1225, 1280, 1281, 1404, 1405, 1484, 1485,
 ];
 
 const longestName = 32; // characters

@@ -35,7 +35,7 @@ import {
 import { draftsAreKept, editsAreKept, focusStaysInTheDrawer, textTypedMeanwhileIsKept } from './demo-drawer.mjs';
 import { actionsSurviveAReload, failures, noStorm, noticesCoverNothing } from './demo-failures.mjs';
 import { foldersAreChanged, foldersByKeyboard } from './demo-folders.mjs';
-import { commentsAreBeside, doubleTapLikes, enterSends, keysAct, linksAreShared } from './demo-habits.mjs';
+import { commentsAreBeside, doubleTapLikes, enterSends, keysAct, linksAreShared, searchFinds } from './demo-habits.mjs';
 import { firstCardIsInView, labelsAlign, latestChatIsShown, tabsFit, waysLeadBack } from './demo-layout.mjs';
 import { moreByKeyboard } from './demo-more.mjs';
 import { cardsOpen, itemLooks, onlyLiveIsSaid, readsAreListed } from './demo-items.mjs';
@@ -95,6 +95,7 @@ try {
     await visit('beside', light, (page) => commentsAreBeside(page, shoot));
     await visit('share', { ...light, permissions: ['clipboard-read', 'clipboard-write'] }, (page) => linksAreShared(page, shoot));
     await visit('enter', light, enterSends);
+    for (const size of [light, { ...phone, colorScheme: 'dark' }]) await visit('search', size, (page) => searchFinds(page, shoot));
     await visit('labels', light, labelsAlign);
     await visit('first card', { ...light, viewport: { width: 1280, height: 800 } }, firstCardIsInView);
     await visit('first card on a phone', phone, firstCardIsInView);

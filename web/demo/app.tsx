@@ -14,6 +14,7 @@ import { Folder } from './views/folder';
 import { Folders } from './views/folders';
 import { Likes } from './views/likes';
 import { Person } from './views/person';
+import { Search } from './views/search';
 
 // The whole page. Everything below the session is rendered again for each viewer.
 export function App() {
@@ -36,6 +37,7 @@ const titles = {
   clips: 'Feed',
   clip: 'Clip',
   browse: 'Now showing',
+  search: 'Search',
   chats: 'Chats',
   chat: 'Chat',
   likes: 'Your likes',
@@ -65,6 +67,7 @@ function Main({ route }: { route: Route }) {
       {route.view === 'clips' && <Clips />}
       {route.view === 'clip' && <OneClip key={route.id} id={route.id} />}
       {route.view === 'browse' && <Feed />}
+      {route.view === 'search' && <Search text={route.text} />}
       {route.view === 'chats' && <Chats />}
       {route.view === 'chat' && <Chat key={route.id} id={route.id} />}
       {route.view === 'likes' && <Likes />}

@@ -10,6 +10,7 @@ import './styles/dialog.css';
 import './styles/comments.css';
 import './styles/sheet.css';
 import './styles/people.css';
+import './styles/search.css';
 import './styles/account.css';
 import './styles/clips.css';
 import './styles/player.css';

@@ -3,6 +3,7 @@ import { useSyncExternalStore } from 'react';
 // Route is the view in the fragment of the address: the server has only one page.
 export type Route =
   | { readonly view: 'clips' | 'browse' | 'likes' | 'folders' | 'chats' }
+  | { readonly view: 'search'; readonly text: string }
   | { readonly view: 'clip' | 'chat'; readonly id: string }
   | { readonly view: 'folder'; readonly id: string }
   | { readonly view: 'person'; readonly id: string | null; readonly section: Section | null }; // null: the viewer, the first section
@@ -15,6 +16,7 @@ export const links = {
   clips: '#/',
   clip: (id: string) => `#/clips/${encodeURIComponent(id)}`,
   browse: '#/browse',
+  search: (text = '') => `#/search${text ? `/${encodeURIComponent(text)}` : ''}`,
   likes: '#/likes',
   folders: '#/folders',
   folder: (id: string) => `#/folders/${encodeURIComponent(id)}`,
@@ -48,6 +50,7 @@ function watch(changed: () => void) {
 function parse(hash: string): Route {
   const [view, id, part] = hash.replace(/^#\/?/, '').split('/');
   if (view === 'likes' || view === 'browse') return { view };
+  if (view === 'search') return { view, text: id ? decoded(id) : '' };
   if (view === 'clips' && id) return { view: 'clip', id: decoded(id) };
   if (view === 'chats') return id ? { view: 'chat', id: decoded(id) } : { view };
   if (view === 'folders') return id ? { view: 'folder', id: decoded(id) } : { view };

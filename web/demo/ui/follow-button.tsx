@@ -1,5 +1,5 @@
 import { isKnown } from '../api/freshness';
-import type { CardFragment } from '../operations';
+import type { CardFragment, NamedFragment } from '../operations';
 import { links } from '../route';
 import { useSession } from '../session';
 import { useActions } from './actions';
@@ -10,12 +10,17 @@ import { useName } from './name';
 import { openLogin } from './viewer-dialog';
 import { useWaiting } from './will-send';
 
+interface Props {
+  readonly person: CardFragment;
+  readonly profile?: NamedFragment['profile'] | undefined; // if it is known, it is not looked up
+}
+
 // FollowButton follows or unfollows a person. The change shows at once. The plain variant
 // is for use beside a name.
-export function FollowButton({ person: confirmed, plain = false }: { person: CardFragment; plain?: boolean }) {
+export function FollowButton({ person: confirmed, profile, plain = false }: Props & { plain?: boolean }) {
   const { userId } = useSession();
   const { card: person, waiting } = useWaiting(confirmed);
-  const name = useName(person.bizId);
+  const name = useName(person.bizId, profile);
   const actions = useActions(person, name);
   if (person.bizId === userId) return null;
   const on = person.followed !== null;
@@ -36,10 +41,10 @@ export function FollowButton({ person: confirmed, plain = false }: { person: Car
 }
 
 // PersonRow shows a person in a list.
-export function PersonRow({ person: confirmed }: { person: CardFragment }) {
+export function PersonRow({ person: confirmed, profile }: Props) {
   const { card: person } = useWaiting(confirmed);
   const { userId } = useSession();
-  const name = useName(person.bizId);
+  const name = useName(person.bizId, profile);
   const known = isKnown(person.freshness);
   return (
     <li className="person-row">
@@ -51,7 +56,7 @@ export function PersonRow({ person: confirmed }: { person: CardFragment }) {
         {known ? `${inFull(person.followerCount)} ${person.followerCount === 1 ? 'follower' : 'followers'}` : 'followers unavailable'}
         {person.bizId === userId && ' · you'}
       </span>
-      <FollowButton person={person} />
+      <FollowButton person={person} profile={profile} />
     </li>
   );
 }

@@ -34,6 +34,7 @@ const paths = {
   menu: 'M5 7h14 M5 12h14 M5 17h14',
   code: 'M8.5 7.5 4 12l4.5 4.5 M15.5 7.5 20 12l-4.5 4.5',
   table: 'M4 5.5h16v13H4Z M4 10h16 M9.5 5.5v13',
+  search: 'M10.5 4a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13Z M15.3 15.3 20.5 20.5',
   copy: 'M9 9h11v11H9Z M15 9V4H4v11h5',
 } as const;
 

@@ -23,6 +23,7 @@ export function Masthead({ route }: { route: Route }) {
       <nav className="views" aria-label="Views">
         <Tab to={links.clips} icon="play" label="Feed" current={here === 'clips'} />
         <Tab to={links.browse} icon="feed" label="Browse" current={here === 'browse'} />
+        <Tab to={links.search()} icon="search" label="Search" current={here === 'search'} mark />
         <Tab to={links.chats} icon="mail" label="Chats" current={here === 'chats'} count={unread} />
         <Tab to={links.likes} icon="heart" label="Likes" current={here === 'likes'} wide />
         <Tab to={links.folders} icon="folder" label="Folders" current={here === 'folders'} wide />
@@ -50,13 +51,14 @@ interface TabProps {
   readonly current: boolean;
   readonly count?: number;
   readonly wide?: boolean; // whether phones do without it
+  readonly mark?: boolean; // whether only phones show its name
 }
 
-function Tab({ to, icon, label, current, count = 0, wide = false }: TabProps) {
+function Tab({ to, icon, label, current, count = 0, wide = false, mark = false }: TabProps) {
   return (
-    <a className="tab" href={to} aria-current={current ? 'page' : undefined} data-wide={wide || undefined}>
+    <a className="tab" href={to} aria-current={current ? 'page' : undefined} data-wide={wide || undefined} data-mark={mark || undefined}>
       <span className="tab-mark">
-        <Icon name={icon} filled={current} />
+        <Icon name={icon} filled={current && !mark} />
         {count > 0 && (
           <span className="badge" aria-hidden="true">
             {count > 99 ? '99+' : count}

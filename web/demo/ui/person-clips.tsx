@@ -50,7 +50,8 @@ export function PersonClips({ userId }: { userId: string }) {
 // isOtherWork omits clips from the works, since they are shown as clips.
 const isOtherWork = (subject: Subject) => isContent(subject) && !(subject.biz === 'video' && isClipId(subject.bizId));
 
-function ClipsPage({ clips, onCount }: { clips: readonly ClipFragment[] | undefined; onCount: ((count: number) => void) | undefined }) {
+// ClipsPage shows the covers of clips, which lead to them.
+export function ClipsPage({ clips, onCount }: { clips: readonly ClipFragment[] | undefined; onCount?: ((count: number) => void) | undefined }) {
   const count = clips?.length;
   useEffect(() => {
     if (count !== undefined) onCount?.(count);

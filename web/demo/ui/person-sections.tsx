@@ -8,6 +8,7 @@ import {
   PersonFoldersDocument,
   PersonLikesDocument,
   type CardFragment,
+  type NamedFragment,
 } from '../operations';
 import type { Section } from '../route';
 import { useSession } from '../session';
@@ -22,6 +23,8 @@ import { Pages } from './pages';
 import { Reads } from './reads';
 
 const atOnce = 20;
+
+type Profile = NamedFragment['profile'];
 
 // PersonSection shows one section of a person, page by page.
 export function PersonSection({ userId, section }: { userId: string; section: Section }) {
@@ -102,8 +105,8 @@ export function PersonSection({ userId, section }: { userId: string; section: Se
 }
 
 // PeoplePage lists people, with live counts of their followers. Someone whom the viewer
-// unfollows stays until the list is opened again.
-function PeoplePage({ people, none }: { people: readonly CardFragment[] | undefined; none: string | undefined }) {
+// unfollows stays until the list is opened again. Profiles that are passed are not looked up.
+export function PeoplePage({ people, profiles, none }: { people: readonly CardFragment[] | undefined; profiles?: readonly Profile[] | undefined; none: string | undefined }) {
   const { known } = useSession();
   const names = people?.map((person) => person.bizId).join('\n') ?? '';
   const subjects = useMemo(() => names.split('\n').filter(Boolean).map((bizId) => ({ biz: 'user', bizId })), [names]);
@@ -112,8 +115,8 @@ function PeoplePage({ people, none }: { people: readonly CardFragment[] | undefi
   if (people.length === 0) return none ? <Empty icon="people">{none}</Empty> : null;
   return (
     <ul className="person-rows">
-      {people.map((person) => (
-        <PersonRow key={person.bizId} person={person} />
+      {people.map((person, i) => (
+        <PersonRow key={person.bizId} person={person} profile={profiles?.[i]} />
       ))}
     </ul>
   );
