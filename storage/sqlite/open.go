@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
-	_ "modernc.org/sqlite" // the driver
+	"modernc.org/sqlite"
+	codes "modernc.org/sqlite/lib"
 
 	"ovation/storage"
 )
@@ -188,8 +189,15 @@ func dsn(path string) string {
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate brings the schema up to date, in up to three attempts. An attempt fails if
-// another process migrates at the same time; the next attempt then has fewer steps left.
+// Attempts to migrate fail while another process migrates, at once or after the busy
+// timeout. That process then has fewer steps left.
+const (
+	minMigrateAttempts = 3
+	migratePatience    = 10 * time.Second // for as long, attempts are repeated that meet a lock
+	migratePause       = 20 * time.Millisecond
+)
+
+// migrate brings the schema up to date.
 func migrate(ctx context.Context, db *sql.DB) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
@@ -200,12 +208,25 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	for range 3 {
-		if err = migrateOnce(ctx, provider); err == nil || errors.Is(err, storage.ErrNewerSchema) {
-			break
+	began := time.Now()
+	for attempts := 1; ; attempts++ {
+		err := migrateOnce(ctx, provider)
+		again := attempts < minMigrateAttempts || locked(err) && time.Since(began) < migratePatience
+		if err == nil || errors.Is(err, storage.ErrNewerSchema) || !again {
+			return err
+		}
+		select {
+		case <-time.After(migratePause):
+		case <-ctx.Done():
+			return err
 		}
 	}
-	return err
+}
+
+// locked reports whether a call failed because of a lock of another process.
+func locked(err error) bool {
+	fault, is := errors.AsType[*sqlite.Error](err)
+	return is && fault.Code()&0xff == codes.SQLITE_BUSY
 }
 
 func migrateOnce(ctx context.Context, provider *goose.Provider) error {
