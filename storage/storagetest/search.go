@@ -172,9 +172,11 @@ func searchesArePaged(w *world) {
 	// Rows of which nothing is left are skipped, too, a bounded number in each page.
 	w.db.Edit(w.T, `DELETE FROM video`)
 	w.equal("titles of videos that are gone", w.foundTitles(storage.DefaultTenant, "film red", 10), nil)
-	for i := range storage.MaxListScan {
-		w.db.Edit(w.T, fmt.Sprintf(`INSERT INTO search_word (tenant, kind, word, place) VALUES ('default', 2, 'movie', %d)`, -(i+1)))
+	rows := make([]string, storage.MaxListScan)
+	for i := range rows {
+		rows[i] = fmt.Sprintf("('default', 2, 'movie', %d)", -(i + 1))
 	}
+	w.db.Edit(w.T, `INSERT INTO search_word (tenant, kind, word, place) VALUES `+strings.Join(rows, ", "))
 	got, err = w.s.SearchVideos(w.Context(), []storage.SearchQuery{{Tenant: storage.DefaultTenant, Text: "movie a", Page: storage.Page{First: 10}}})
 	w.must(err)
 	w.equal("where the next page begins", got[0].Resume, storage.Position{Version: 1, ID: "movie"})
