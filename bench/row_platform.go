@@ -34,23 +34,7 @@ func measurePlatformPages(ctx context.Context, b *bench, r *row) error {
 		return err
 	}
 	return b.withPlatformNode(ctx, func(with *system) error {
-		drawn := b.drawPages(pageCount, nil)
-		systems := []*system{with, &b.node}
-		workloads := []*workload{with.newWorkload(b.users, t, drawn), b.node.newWorkload(b.users, t, drawn)}
-		if err := b.warmUp(ctx, systems, workloads); err != nil {
-			return err
-		}
-		var variants [2]variant
-		for i, s := range systems {
-			variants[i] = variant{name: s.name, system: s, newClients: func(context.Context, int) ([]load.Client, error) {
-				return workloads[i].newPageClients(rowConnections, false), nil
-			}}
-		}
-		of, err := b.measureAlternately(ctx, variants)
-		if err == nil {
-			r.evaluateRates(of, 0)
-		}
-		return err
+		return b.comparePages(ctx, r, with, t, b.drawPages(pageCount, nil), 0)
 	})
 }
 

@@ -47,7 +47,12 @@ func measureAuthors(ctx context.Context, b *bench, r *row) error {
 	}
 	with, drawn := b.node, b.drawPages(pageCount, nil)
 	with.name, with.withAuthors = "with authors", true
-	systems := []*system{&with, &b.node}
+	return b.comparePages(ctx, r, &with, t, drawn, minAuthorsRatio)
+}
+
+// comparePages compares pages from a system to those from the node.
+func (b *bench) comparePages(ctx context.Context, r *row, with *system, t *databaseState, drawn []page, least float64) error {
+	systems := []*system{with, &b.node}
 	workloads := []*workload{with.newWorkload(b.users, t, drawn), b.node.newWorkload(b.users, t, drawn)}
 	if err := b.warmUp(ctx, systems, workloads); err != nil {
 		return err
@@ -60,7 +65,7 @@ func measureAuthors(ctx context.Context, b *bench, r *row) error {
 	}
 	of, err := b.measureAlternately(ctx, variants)
 	if err == nil {
-		r.evaluateRates(of, minAuthorsRatio)
+		r.evaluateRates(of, least)
 	}
 	return err
 }

@@ -29,22 +29,8 @@ func NewIndexer(store storage.Searches, log *slog.Logger) *Indexer {
 // Run indexes until the context ends. After each transaction it pauses for as long as the
 // transaction took.
 func (i *Indexer) Run(ctx context.Context) {
-	for ctx.Err() == nil {
-		began := time.Now()
+	inShares(ctx, indexInterval, i.failed, func() (more bool, err error) {
 		n, err := i.store.IndexNext(ctx, indexBatch)
-		pause := min(time.Since(began), indexInterval)
-		if err != nil || n == 0 {
-			pause = indexInterval
-		}
-		switch {
-		case err == nil:
-			i.failed.Worked()
-		case ctx.Err() == nil:
-			i.failed.Failed("error", err)
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
-	}
+		return n > 0, err
+	})
 }

@@ -45,18 +45,28 @@ func NewSweeper(opts SweeperOptions) *Sweeper {
 // Run sweeps until the context ends. After each transaction it pauses for as long as the
 // transaction took, so that a large sweep takes at most half of one connection's time.
 func (s *Sweeper) Run(ctx context.Context) {
+	inShares(ctx, sweepInterval, s.failed, func() (more bool, err error) {
+		swept, err := s.Sweep(ctx)
+		return swept.Subjects > 0, err
+	})
+}
+
+// inShares calls step until the context ends. If there is more to do, it pauses for as long
+// as the call took, and otherwise, or after an error, for the interval, which is also the
+// longest pause.
+func inShares(ctx context.Context, interval time.Duration, failed *outage.Log, step func() (more bool, err error)) {
 	for ctx.Err() == nil {
 		began := time.Now()
-		swept, err := s.Sweep(ctx)
-		pause := min(time.Since(began), sweepInterval)
-		if err != nil || swept.Subjects == 0 {
-			pause = sweepInterval
+		more, err := step()
+		pause := min(time.Since(began), interval)
+		if err != nil || !more {
+			pause = interval
 		}
 		switch {
 		case err == nil:
-			s.failed.Worked()
+			failed.Worked()
 		case ctx.Err() == nil:
-			s.failed.Failed("error", err)
+			failed.Failed("error", err)
 		}
 		select {
 		case <-time.After(pause):

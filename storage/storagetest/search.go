@@ -171,7 +171,7 @@ func searchesArePaged(w *world) {
 
 	// Rows of which nothing is left are skipped, too, a bounded number in each page.
 	w.db.Edit(w.T, `DELETE FROM video`)
-	w.equal("titles of videos that are gone", w.foundTitles(storage.DefaultTenant, "film red", 10), nil)
+	w.equal("titles of deleted videos", w.foundTitles(storage.DefaultTenant, "film red", 10), nil)
 	rows := make([]string, storage.MaxListScan)
 	for i := range rows {
 		rows[i] = fmt.Sprintf("('default', 2, 'movie', %d)", -(i + 1))

@@ -10,7 +10,7 @@ const answered = (status: number, headers = {}) =>
   new CombinedError({ networkError: new Error('Bad Gateway'), response: new Response(null, { status, headers }) });
 const lost = () => new CombinedError({ networkError: new Error('Failed to fetch') });
 
-// Page sends requests that fail until it is told otherwise, and records their times.
+// Page sends requests, which fail at first, and records their times.
 class Page {
   readonly status = new Value<Status>({ state: 'live', reason: '' });
   readonly sent: number[] = []; // seconds
