@@ -102,7 +102,7 @@ func start(t *testing.T, options ...func(*settings)) *service {
 		must(t, queue.Close())
 		own.Close()
 		must(t, auth.Close())
-		must(t, blobs.Close())
+		blobs.Close()
 		must(t, s.store.Close())
 		http.DefaultClient.CloseIdleConnections()
 	})

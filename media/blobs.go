@@ -7,25 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
-
-	"gocloud.dev/blob"
-	"gocloud.dev/blob/fileblob"
-	_ "gocloud.dev/blob/s3blob" // registers s3://
-	"gocloud.dev/gcerrors"
 
 	"ovation/storage"
 )
 
 // Blobs is the blob store. It is safe for concurrent use.
 type Blobs struct {
-	bucket *blob.Bucket
+	bucket bucket
 	at     string // a folder, or s3://bucket/prefix; used in error messages
-	folder string // the folder of a file store, otherwise ""
 
 	reading, writing speed // minimum speeds of the store
 }
@@ -48,7 +42,7 @@ func FolderURL(folder string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the folder of videos: %w", err)
 	}
-	return (&url.URL{Scheme: fileblob.Scheme, Path: filepath.ToSlash(at)}).String(), nil
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(at)}).String(), nil
 }
 
 // OpenBlobs opens the blob store at a URL, file:///folder or s3://bucket, and marks it as
@@ -61,15 +55,12 @@ func OpenBlobs(ctx context.Context, at string, secrets Secrets) (*Blobs, error) 
 	}
 	b := &Blobs{reading: speed{storeTime, storeMinimum}, writing: speed{writeGrace, storeMinimum}}
 	switch {
-	case u.Scheme == fileblob.Scheme && u.Host == "" && strings.HasPrefix(u.Path, "/") && u.RawQuery == "":
-		b.folder = filepath.FromSlash(u.Path)
-		b.at = b.folder
-		b.bucket, err = fileblob.OpenBucket(b.folder, &fileblob.Options{
-			CreateDir: true, DirFileMode: 0o700, NoTempDir: true, Metadata: fileblob.MetadataDontWrite,
-		})
+	case u.Scheme == "file" && u.Host == "" && strings.HasPrefix(u.Path, "/") && u.RawQuery == "":
+		b.at = filepath.FromSlash(u.Path)
+		b.bucket, err = openFolder(b.at)
 	case u.Scheme == "s3" && u.Host != "":
-		b.at = u.Scheme + "://" + path.Join(u.Host, u.Query().Get("prefix"))
-		b.bucket, err = blob.OpenBucket(ctx, at)
+		b.at = s3At(u)
+		b.bucket, err = openS3(u)
 	default:
 		return nil, &storage.InvalidError{Field: "blob URL", Reason: "must be file:///folder or s3://bucket?region=…"}
 	}
@@ -77,7 +68,8 @@ func OpenBlobs(ctx context.Context, at string, secrets Secrets) (*Blobs, error) 
 		return nil, fmt.Errorf("open the blob store: %w", err)
 	}
 	if err := b.claim(ctx, secrets); err != nil {
-		return nil, errors.Join(err, b.Close())
+		b.Close()
+		return nil, err
 	}
 	return b, nil
 }
@@ -99,28 +91,27 @@ func (b *Blobs) claim(ctx context.Context, secrets Secrets) error {
 	if err != nil {
 		return err
 	}
-	within, cancel := context.WithTimeout(ctx, storeTime)
-	defer cancel()
-	found, err := b.bucket.ReadAll(within, markerKey)
+	var found strings.Builder
+	err = b.copy(ctx, &found, markerKey)
 	switch {
-	case gcerrors.Code(err) == gcerrors.NotFound:
+	case errors.Is(err, fs.ErrNotExist):
 		return b.write(ctx, markerKey, "text/plain", strings.NewReader(ours))
 	case err != nil:
 		return b.failed("read "+markerKey, err)
-	case string(found) != ours:
+	case found.String() != ours:
 		return fmt.Errorf("%s: %w, named by the blob %s; use that database or another blob store; if that database is gone, delete the blobs", b.at, ErrForeignBlobs, markerKey)
 	}
 	return nil
 }
 
 // Close releases the store.
-func (b *Blobs) Close() error { return b.bucket.Close() }
+func (b *Blobs) Close() { b.bucket.close() }
 
 // failed wraps an error from the blob store. If a blob is missing, it returns an error
 // that wraps storage.ErrNotFound instead.
 func (b *Blobs) failed(doing string, err error) error {
 	switch {
-	case gcerrors.Code(err) == gcerrors.NotFound:
+	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s: %w", doing, storage.ErrNotFound)
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("%s: %w", doing, err)
@@ -128,33 +119,25 @@ func (b *Blobs) failed(doing string, err error) error {
 	return fmt.Errorf("%s: the blob store: %w: %w", doing, storage.ErrUnavailable, err)
 }
 
-// partBytes is how much of an upload to S3 is buffered in memory.
-const partBytes = 8 << 20
-
 // write writes a whole blob or nothing. If the reader fails, its error is returned
 // unchanged.
 func (b *Blobs) write(ctx context.Context, key, contentType string, from io.Reader) error {
 	call := newStoreCall(ctx, b.writing)
-	defer call.close()                                               // if it is called before Close, nothing is written
-	w, err := b.bucket.NewWriter(call.ctx, key, &blob.WriterOptions{ //nolint:contextcheck // it is derived from ctx
-		ContentType: contentType, BufferSize: partBytes, MaxConcurrency: 1,
-	})
+	defer call.close()
+	w, err := b.bucket.create(call.ctx, key, contentType) //nolint:contextcheck // it is derived from ctx
 	if err != nil {
 		return b.failed("write "+key, err)
 	}
 	source := &sourceReader{Reader: from}
 	if _, err := io.Copy(call.writer(w), source); err != nil {
-		call.close()
-		_ = w.Close() // Close returns the cancellation
+		call.close()  // now Close writes nothing
+		_ = w.Close() // it returns the cancellation
 		if source.err != nil {
 			return source.err
 		}
 		return b.failed("write "+key, err)
 	}
 	if _, err := call.do(func() (int, error) { return 0, w.Close() }); err != nil {
-		return b.failed("write "+key, err)
-	}
-	if err := b.sync(key); err != nil {
 		return b.failed("write "+key, err)
 	}
 	return nil
@@ -175,31 +158,11 @@ func (s *sourceReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// sync flushes the file of a blob, and its directory entry, to disk.
-func (b *Blobs) sync(key string) error {
-	if b.folder == "" {
-		return nil
-	}
-	path := b.path(key)
-	for _, name := range []string{path, filepath.Dir(path)} {
-		f, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(f.Sync(), f.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (b *Blobs) path(key string) string { return filepath.Join(b.folder, filepath.FromSlash(key)) }
-
 // remove deletes blobs. Missing blobs are ignored.
 func (b *Blobs) remove(ctx context.Context, keys ...string) error {
 	var errs []error
 	for _, key := range keys {
-		if err := b.removeOne(ctx, key); err != nil && gcerrors.Code(err) != gcerrors.NotFound {
+		if err := b.removeOne(ctx, key); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, b.failed("remove "+key, err))
 		}
 	}
@@ -209,21 +172,14 @@ func (b *Blobs) remove(ctx context.Context, keys ...string) error {
 func (b *Blobs) removeOne(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
-	return b.bucket.Delete(ctx, key)
-}
-
-// next returns the next blob of a list. Errors: io.EOF at its end.
-func (b *Blobs) next(ctx context.Context, list *blob.ListIterator) (*blob.ListObject, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTime)
-	defer cancel()
-	return list.Next(ctx)
+	return b.bucket.remove(ctx, key)
 }
 
 // local returns the path of a file with the contents of a blob: the blob's own file or a
 // copy. The returned function deletes the copy.
 func (b *Blobs) local(ctx context.Context, key string) (path string, done func(), err error) {
-	if b.folder != "" {
-		path = b.path(key)
+	if folder, is := b.bucket.(*folderBucket); is {
+		path = folder.path(key)
 		if _, err := os.Stat(path); err != nil {
 			return "", nil, b.failed("open "+key, err)
 		}
@@ -246,9 +202,9 @@ func (b *Blobs) local(ctx context.Context, key string) (path string, done func()
 func (b *Blobs) copy(ctx context.Context, to io.Writer, key string) (err error) {
 	call := newStoreCall(ctx, b.reading)
 	defer call.close()
-	var r *blob.Reader
+	var r io.ReadCloser
 	_, err = call.do(func() (_ int, err error) {
-		r, err = b.bucket.NewReader(call.ctx, key, nil)
+		r, err = b.bucket.open(call.ctx, key, 0)
 		return 0, err
 	})
 	if err != nil {

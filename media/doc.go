@@ -5,7 +5,7 @@
 //	GET  /media/…      → Files  → Blobs
 //
 // A Service receives an upload as a stream, recognises its format by its first bytes,
-// writes it to the blob store (gocloud.dev/blob: a folder or an S3 bucket) and then
+// writes it to the blob store (a folder or an S3 bucket) and then
 // publishes it in the database. A CoverMaker takes jobs from a queue (the contract of
 // package worker) and runs ffmpeg. A Janitor requests covers that are due and removes
 // files that belong to no video.

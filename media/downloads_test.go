@@ -138,6 +138,7 @@ func TestSlowStoreIsCutOff(t *testing.T) {
 			if hangs.Load() && r.Method != http.MethodHead {
 				if r.Method == http.MethodGet {
 					w.Header().Set("Content-Length", strconv.Itoa(1<<20))
+					w.Header().Set("Last-Modified", time.Now().UTC().Format(http.TimeFormat))
 					_, _ = w.Write(make([]byte, 1000))
 					_ = http.NewResponseController(w).Flush()
 				}

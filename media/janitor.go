@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"gocloud.dev/blob"
 
 	"ovation/storage"
 	"ovation/worker"
@@ -112,24 +110,26 @@ func (j *Janitor) RequestDueCovers(ctx context.Context) error {
 func (j *Janitor) Sweep(ctx context.Context) (removed int, err error) {
 	before := time.Now().Add(-j.Age)
 	for folder := range types {
-		list := j.Blobs.bucket.List(&blob.ListOptions{Prefix: folder + "/"})
-		for ended := false; !ended; {
-			var keys []string
-			for len(keys) < sweepBatch && !ended {
-				o, err := j.Blobs.next(ctx, list)
-				switch {
-				case errors.Is(err, io.EOF):
-					ended = true
-				case err != nil:
-					return removed, j.Blobs.failed("list "+folder, err)
-				case o.ModTime.Before(before):
-					keys = append(keys, o.Key)
-				}
+		var keys []string
+		for of, err := range j.Blobs.bucket.list(ctx, folder) {
+			if err != nil {
+				return removed, j.Blobs.failed("list "+folder, err)
+			}
+			if of.change.Before(before) {
+				keys = append(keys, of.key)
+			}
+			if len(keys) < sweepBatch {
+				continue
 			}
 			n, err := j.removeUnnamed(ctx, folder, keys)
 			if removed += n; err != nil {
 				return removed, err
 			}
+			keys = keys[:0]
+		}
+		n, err := j.removeUnnamed(ctx, folder, keys)
+		if removed += n; err != nil {
+			return removed, err
 		}
 	}
 	return removed, nil

@@ -120,7 +120,7 @@ func TestKilledUploadLeavesNothing(t *testing.T) {
 	must(t, err)
 	s.blobs, err = OpenBlobs(t.Context(), at, fixedSecret{})
 	must(t, err)
-	defer func() { must(t, s.blobs.Close()) }()
+	defer s.blobs.Close()
 	left := s.files(t)
 	if len(left) != 1 || !strings.HasSuffix(left[0], ".tmp") {
 		t.Errorf("the killed upload left the files %v, want one that ends in .tmp", left)

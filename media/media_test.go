@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"log/slog"
 	"mime/multipart"
@@ -17,7 +16,6 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-	"gocloud.dev/blob"
 
 	"ovation/internal/testing/openapitest"
 	"ovation/internal/testing/sqlitetest"
@@ -57,19 +55,19 @@ type site struct {
 func newSite(t *testing.T, covers worker.Publisher) *site {
 	t.Helper()
 	s := &site{store: sqlitetest.Open(t), folder: filepath.Join(t.TempDir(), "media")}
-	s.blobs = openFolder(t, s.folder, s.store)
+	s.blobs = openSite(t, s.folder, s.store)
 	s.service = New(Config{Store: s.store, Blobs: s.blobs, Covers: covers, MaxBytes: 1 << 20, Logger: quietly})
 	t.Cleanup(s.service.Close)
 	return s
 }
 
-func openFolder(t *testing.T, folder string, store storage.Store) *Blobs {
+func openSite(t *testing.T, folder string, store storage.Store) *Blobs {
 	t.Helper()
 	at, err := FolderURL(folder)
 	must(t, err)
 	blobs, err := OpenBlobs(t.Context(), at, store)
 	must(t, err)
-	t.Cleanup(func() { must(t, blobs.Close()) })
+	t.Cleanup(blobs.Close)
 	return blobs
 }
 
@@ -206,7 +204,7 @@ func TestBlobsOfAnotherSiteAreRefused(t *testing.T) {
 	if _, err := OpenBlobs(t.Context(), at, sqlitetest.Open(t)); !errors.Is(err, ErrForeignBlobs) || !strings.Contains(err.Error(), s.folder) {
 		t.Errorf("OpenBlobs with another database = %v, want %v and the folder %s", err, ErrForeignBlobs, s.folder)
 	}
-	openFolder(t, s.folder, s.store) // again
+	openSite(t, s.folder, s.store) // again
 	for _, bad := range []string{"", "x", "http://x", "file://host/x", "file://./x", "s3://", "mem://", "file:///x?base_url=y", "s3://\x00"} {
 		if _, err := OpenBlobs(t.Context(), bad, s.store); !errors.Is(err, storage.ErrInvalid) {
 			t.Errorf("%q: got %v, want %v", bad, err, storage.ErrInvalid)
@@ -217,12 +215,9 @@ func TestBlobsOfAnotherSiteAreRefused(t *testing.T) {
 // list returns the keys in a blob store.
 func list(t *testing.T, b *Blobs) (keys []string) {
 	t.Helper()
-	for l := b.bucket.List(&blob.ListOptions{}); ; {
-		o, err := l.Next(t.Context())
-		if errors.Is(err, io.EOF) {
-			return keys
-		}
+	for of, err := range b.bucket.list(t.Context(), "") {
 		must(t, err)
-		keys = append(keys, o.Key)
+		keys = append(keys, of.key)
 	}
+	return keys
 }

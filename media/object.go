@@ -7,8 +7,6 @@ import (
 	"io"
 	"time"
 
-	"gocloud.dev/blob"
-
 	"ovation/resolvers/rate"
 	"ovation/storage"
 )
@@ -25,7 +23,7 @@ type object struct {
 
 	offset int64
 	opened bool
-	reader *blob.Reader // at offset; nil if not open
+	reader io.ReadCloser // at offset; nil if not open
 }
 
 // errReadTwice is returned if an object is read again after a seek, or after close.
@@ -36,16 +34,16 @@ var errReadTwice = errors.New("a file is read in one piece")
 // storage.ErrUnavailable; the context's error.
 func (b *Blobs) open(ctx context.Context, key string) (*object, error) {
 	o := &object{call: newStoreCall(ctx, b.reading), meter: rate.NewMeter(rate.FromContext(ctx), rate.DownloadBytesPerUnit), blobs: b, key: key}
-	var is *blob.Attributes
+	var is blobInfo
 	_, err := o.call.do(func() (_ int, err error) {
-		is, err = b.bucket.Attributes(o.call.ctx, key)
+		is, err = b.bucket.stat(o.call.ctx, key)
 		return 0, err
 	})
 	if err != nil {
 		o.call.close()
 		return nil, b.failed("look up "+key, err)
 	}
-	o.size, o.change = is.Size, is.ModTime
+	o.size, o.change = is.size, is.change
 	return o, nil
 }
 
@@ -92,7 +90,7 @@ func (o *object) openReader() (err error) {
 		return fmt.Errorf("%w: %w", storage.ErrInvalid, errReadTwice)
 	}
 	o.opened = true
-	o.reader, err = o.blobs.bucket.NewRangeReader(o.call.ctx, o.key, o.offset, -1, nil)
+	o.reader, err = o.blobs.bucket.open(o.call.ctx, o.key, o.offset)
 	return err
 }
 

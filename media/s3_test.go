@@ -3,18 +3,21 @@ package media
 import (
 	"bytes"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"ovation/internal/testing/sqlitetest"
+	"ovation/storage"
 )
 
 // newS3Site returns a site whose blob store is an S3 server in this process, and the query
@@ -32,7 +35,7 @@ func newS3Site(t *testing.T, around func(http.Handler) http.Handler) (*site, url
 	store := sqlitetest.Open(t)
 	blobs, err := OpenBlobs(t.Context(), "s3://films?"+query.Encode(), store)
 	must(t, err)
-	t.Cleanup(func() { must(t, blobs.Close()) })
+	t.Cleanup(blobs.Close)
 	s := &site{store: store, blobs: blobs, service: New(Config{Store: store, Blobs: blobs, Logger: quietly})}
 	t.Cleanup(s.service.Close)
 	return s, query
@@ -81,7 +84,7 @@ func TestVideosInS3(t *testing.T) {
 	query.Set("prefix", "ovation/")
 	shared, err := OpenBlobs(t.Context(), "s3://films?"+query.Encode(), store)
 	must(t, err)
-	must(t, shared.Close())
+	shared.Close()
 	_, err = OpenBlobs(t.Context(), "s3://films?"+query.Encode(), sqlitetest.Open(t))
 	if !errors.Is(err, ErrForeignBlobs) || !strings.Contains(err.Error(), "s3://films/ovation:") {
 		t.Errorf("OpenBlobs with another database = %v, want %v and the part of the bucket, s3://films/ovation", err, ErrForeignBlobs)
@@ -89,5 +92,55 @@ func TestVideosInS3(t *testing.T) {
 	query.Del("prefix")
 	if _, err := OpenBlobs(t.Context(), "s3://missing?"+query.Encode(), store); err == nil {
 		t.Error("OpenBlobs of a bucket that does not exist returned no error")
+	}
+}
+
+// TestAbortedUploadLeavesNoParts checks that nothing of an upload that ends early is kept in
+// S3, and that its error is the reader's.
+func TestAbortedUploadLeavesNoParts(t *testing.T) {
+	s, _ := newS3Site(t, func(h http.Handler) http.Handler { return h })
+	gone := errors.New("the client has gone")
+	_, err := s.service.StoreFile(t.Context(), io.MultiReader(bytes.NewReader(mp4(2*partBytes+1)), iotest.ErrReader(gone)))
+	if !errors.Is(err, gone) {
+		t.Errorf("StoreFile = %v, want %v", err, gone)
+	}
+	bucket := s.blobs.bucket.(*s3Bucket)
+	left, err := bucket.client.ListMultipartUploads(t.Context(), bucket.name, "", "", "", "", 10)
+	must(t, err)
+	if files := list(t, s.blobs); len(left.Uploads) > 0 || !slices.Equal(files, []string{markerKey}) {
+		t.Errorf("the upload left the parts %v and the files %v, want %s alone", left.Uploads, files, markerKey)
+	}
+}
+
+// TestSizesOfUploadsInS3 writes blobs around the size of a part.
+func TestSizesOfUploadsInS3(t *testing.T) {
+	s, _ := newS3Site(t, func(h http.Handler) http.Handler { return h })
+	for _, size := range []int{0, 1, partBytes - 1, partBytes, partBytes + 1, 2 * partBytes} {
+		content := make([]byte, size)
+		for i := range content {
+			content[i] = byte(i * 7)
+		}
+		must(t, s.blobs.write(t.Context(), "videos/x.mp4", "video/mp4", iotest.HalfReader(bytes.NewReader(content))))
+		var got bytes.Buffer
+		must(t, s.blobs.copy(t.Context(), &got, "videos/x.mp4"))
+		if !bytes.Equal(got.Bytes(), content) {
+			t.Errorf("a blob of %d bytes has %d bytes, or others", size, got.Len())
+		}
+	}
+}
+
+func TestWrongURLsOfS3AreRefused(t *testing.T) {
+	for bad, want := range map[string]string{
+		"s3://films?regoin=x":                     `"regoin"`,
+		"s3://films?endpoint=minio:9000":          `"minio:9000"`,
+		"s3://films?endpoint=https://x/path":      `"https://x/path"`,
+		"s3://films?endpoint=ftp://x":             `"ftp://x"`,
+		"s3://films?region=x&use_path_style=sure": `"sure"`,
+		"s3://films?region=%zz":                   "query",
+	} {
+		_, err := OpenBlobs(t.Context(), bad, nil)
+		if !errors.Is(err, storage.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("OpenBlobs(%s) = %v, want %v and %s", bad, err, storage.ErrInvalid, want)
+		}
 	}
 }

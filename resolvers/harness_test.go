@@ -191,7 +191,7 @@ func serveVideos(t *testing.T, cfg *resolvers.Config, database storage.Store) {
 	service := media.New(media.Config{Store: cfg.Store, Blobs: blobs, Logger: cfg.Logger})
 	t.Cleanup(func() {
 		service.Close()
-		must(t, blobs.Close())
+		blobs.Close()
 	})
 	cfg.Videos, cfg.Uploads, cfg.Files = service, service.Uploads(), media.Files(blobs, cfg.Logger)
 }

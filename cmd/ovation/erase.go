@@ -141,7 +141,7 @@ func (c *eraseCommand) videoEraser(ctx context.Context, store storage.Store, use
 		return nil, none, err
 	}
 	service := media.New(media.Config{Store: store, Blobs: blobs, Logger: discardLog})
-	return service.Erase, func() error { service.Close(); return blobs.Close() }, nil
+	return service.Erase, func() error { service.Close(); blobs.Close(); return nil }, nil
 }
 
 // eraseProgress returns a function that logs progress every ten seconds.

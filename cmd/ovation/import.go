@@ -6,14 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
-	"os"
-	"time"
 	_ "time/tzdata" // for --time-zone where the system has no database of time zones
-
-	"github.com/cheggaaa/pb/v3"
-	"github.com/mattn/go-isatty"
 
 	"ovation/archive"
 	"ovation/importer"
@@ -306,37 +300,6 @@ func (c *importCommand) times(m *importer.Mapping) error {
 		return fmt.Errorf("--time-format, --time-zone or their variables: %w", err)
 	}
 	return nil
-}
-
-// progress returns two functions for an import: told, which shows the progress, and done,
-// which ends the display. The progress is shown as a bar on a terminal, and elsewhere as
-// a log line every 10 s. The parameter size is the size of the file in bytes, or 0 if
-// unknown.
-func progress(to io.Writer, size int64) (told func(importer.Progress), done func()) {
-	if file, is := to.(*os.File); is && isatty.IsTerminal(file.Fd()) {
-		bar := newBar(to, size).Start()
-		return func(p importer.Progress) {
-			bar.Set("suffix", fmt.Sprintf(" %d rows", p.Rows)).SetCurrent(p.Bytes)
-		}, func() { bar.Finish() }
-	}
-	const every = 10 * time.Second
-	log, last := newLogger(to, slog.LevelInfo), time.Now()
-	return func(p importer.Progress) {
-		if time.Since(last) >= every {
-			last = time.Now()
-			log.Info("importing", "rows", p.Rows, "bytes", p.Bytes, "of", size)
-		}
-	}, func() {}
-}
-
-// newBar returns a progress bar. It shows a percentage and the remaining time unless size
-// is 0, which means unknown.
-func newBar(to io.Writer, size int64) *pb.ProgressBar {
-	template := pb.Full
-	if size == 0 {
-		template = `{{counters . }} {{speed . "%s/s" " "}} {{etime . }}{{with string . "suffix"}} {{.}}{{end}}`
-	}
-	return pb.New64(size).Set(pb.Bytes, true).SetWriter(to).SetTemplate(template)
 }
 
 // summarize prints what an import did, or what it would do. placeholder is the text that

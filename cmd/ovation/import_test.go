@@ -15,7 +15,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"ovation/importer"
 	"ovation/storage"
 )
 
@@ -211,11 +213,18 @@ func TestEventsOfAFlagChangeThoseOfAMapping(t *testing.T) {
 }
 
 func TestProgressPromisesNothingWhereTheSizeIsUnknown(t *testing.T) {
-	for size, want := range map[int64]bool{0: false, 1000: true} {
-		bar := newBar(io.Discard, size).SetWidth(100).SetCurrent(500).Set("suffix", "7 rows")
-		if text := bar.String(); strings.Contains(text, "%") != want || strings.Contains(text, "?%") || !strings.Contains(text, "500 B") || !strings.Contains(text, "7 rows") {
-			t.Errorf("bar at 500 of %d bytes (0: unknown) = %q, want 500 B and 7 rows, with a percentage: %t", size, text, want)
+	at := importer.Progress{Rows: 7, Bytes: 5e6}
+	for size, want := range map[int64]string{
+		0:   "7 rows, 5.0 MB at 2.5 MB/s",
+		2e7: " 25 % of 20.0 MB, 6s left: 7 rows, 5.0 MB at 2.5 MB/s",
+		4e6: "125 % of 4.0 MB, 0s left: 7 rows, 5.0 MB at 2.5 MB/s", // the file has grown
+	} {
+		if line := progressLine(at, size, 2*time.Second); line != want {
+			t.Errorf("after 2 s and 5 MB of a file of %d bytes: %q, want %q", size, line, want)
 		}
+	}
+	if line := progressLine(importer.Progress{}, 1000, 0); line != "0 rows, 0.0 MB at 0.0 MB/s" {
+		t.Errorf("at the beginning: %q, want no percentage", line)
 	}
 }
 

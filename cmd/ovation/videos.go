@@ -75,8 +75,7 @@ func (f videoFlags) openVideos(ctx context.Context, store storage.Store, covers 
 		Store: store, Blobs: blobs, Covers: covers, MaxBytes: int64(f.MaxUpload) << 20, PublishesPerUser: f.PublishesPerUser, Logger: log, Registry: registry,
 	})
 	return &videoSite{blobs: blobs, service: service, ends: []func() error{
-		func() error { service.Close(); return nil },
-		blobs.Close,
+		func() error { service.Close(); blobs.Close(); return nil },
 	}}, nil
 }
 
@@ -179,10 +178,14 @@ func (c *workCommand) startVideos(p *program, behind *process, store storage.Sto
 	}
 	queue, err := c.openCovers(p.ctx, behind.log)
 	if err != nil {
-		return nil, errors.Join(err, blobs.Close())
+		blobs.Close()
+		return nil, err
 	}
 	end := workOnVideos(p.ctx, store, blobs, queue, behind.log, behind.registry)
-	return func() error { return errors.Join(end(), queue.Close(), blobs.Close()) }, nil
+	return func() error {
+		defer blobs.Close()
+		return errors.Join(end(), queue.Close())
+	}, nil
 }
 
 // exemptUploads exempts file uploads and downloads from the server's timeouts, within the
