@@ -18,5 +18,8 @@ import './styles/covers.css';
 import './styles/upload.css';
 import './styles/chat.css';
 import { App } from './app';
+import { loadLanguage, t } from './messages';
 
+await loadLanguage(navigator.languages).catch(() => {}); // the page is then in English
+document.documentElement.lang = t.lang;
 createRoot(document.getElementById('root')!).render(<App />);

@@ -1,6 +1,7 @@
 import { useState, type FormEvent } from 'react';
 import { useClient } from 'urql';
 import { advise } from '../api/advice';
+import { t } from '../messages';
 import { ChangePasswordDocument, LogOutEverywhereDocument, UpdateProfileDocument } from '../operations';
 import { useSession } from '../session';
 import { Avatar } from './avatar';
@@ -17,7 +18,7 @@ export function AccountPanel({ onClose }: { onClose: () => void }) {
   const [part, setPart] = useState<'profile' | 'password'>();
   const everywhere = async () => {
     const { error } = await client.mutation(LogOutEverywhereDocument, {}).toPromise();
-    if (error) return showFailure('log out everywhere', error, () => void everywhere());
+    if (error) return showFailure(t.attempts.logOutEverywhere, error, () => void everywhere());
     onClose();
     logOut();
   };
@@ -31,18 +32,18 @@ export function AccountPanel({ onClose }: { onClose: () => void }) {
         <Avatar name={name} />
         <span>{name}</span>
       </p>
-      <Part title="Edit your profile" open={part === 'profile'} onToggle={(open) => setPart(open ? 'profile' : undefined)}>
+      <Part title={t.account.profile} open={part === 'profile'} onToggle={(open) => setPart(open ? 'profile' : undefined)}>
         {profile && <ProfileForm profile={profile} onDone={() => setPart(undefined)} />}
       </Part>
-      <Part title="Change the password" open={part === 'password'} onToggle={(open) => setPart(open ? 'password' : undefined)}>
+      <Part title={t.account.password} open={part === 'password'} onToggle={(open) => setPart(open ? 'password' : undefined)}>
         <PasswordForm onDone={onClose} />
       </Part>
       <p className="dialog-foot">
         <button type="button" className="button strong" onClick={leave}>
-          Log out
+          {t.account.logOut}
         </button>
         <button type="button" className="button quiet" onClick={() => void everywhere()}>
-          Log out everywhere
+          {t.account.logOutEverywhere}
         </button>
       </p>
     </>
@@ -73,22 +74,22 @@ function ProfileForm({ profile, onDone }: { profile: { readonly name: string; re
     if (error) return setProblem(advise(error).text);
     if (!data) return;
     connection.profiles.learn(userId!, data.updateProfile.user.profile);
-    announce('Profile saved.');
+    announce(t.account.profileSaved);
     onDone();
   };
   return (
     <form className="stack" onSubmit={(event) => void submit(event)}>
       <label className="field">
-        <span>Name</span>
+        <span>{t.account.name}</span>
         <input value={name} maxLength={64} autoComplete="username" required onChange={(event) => setName(event.target.value)} />
       </label>
       <label className="field">
-        <span>About you</span>
+        <span>{t.account.signature}</span>
         <textarea rows={3} value={signature} maxLength={200} onChange={(event) => setSignature(event.target.value)} />
       </label>
       <Problem text={problem} />
       <button type="submit" className="button strong" disabled={!name.trim()}>
-        Save
+        {t.save}
       </button>
     </form>
   );
@@ -105,25 +106,25 @@ function PasswordForm({ onDone }: { onDone: () => void }) {
     const { data, error } = await client.mutation(ChangePasswordDocument, { input: { currentPassword: current, newPassword: next } }).toPromise();
     if (error) return setProblem(advise(error).text);
     if (!data) return;
-    announce('Password changed.');
+    announce(t.account.passwordChanged);
     onDone();
     logIn(data.changePassword);
   };
   return (
     <form className="stack" onSubmit={(event) => void submit(event)}>
       <label className="field">
-        <span>Current password</span>
+        <span>{t.account.currentPassword}</span>
         <input type="password" value={current} maxLength={128} autoComplete="current-password" required onChange={(event) => setCurrent(event.target.value)} />
       </label>
       <label className="field">
-        <span>New password</span>
+        <span>{t.account.newPassword}</span>
         <input type="password" value={next} minLength={6} maxLength={128} autoComplete="new-password" required onChange={(event) => setNext(event.target.value)} />
       </label>
       <Problem text={problem} />
       <button type="submit" className="button strong" disabled={!current || [...next].length < 6}>
-        Change it
+        {t.account.changePassword}
       </button>
-      <p className="hint">This logs you out on all other devices.</p>
+      <p className="hint">{t.account.passwordHint}</p>
     </form>
   );
 }
