@@ -79,7 +79,7 @@ async function uploadIsCancelled(page) {
   await checked(page, 'progress');
   // The upload continues while its dialog is closed.
   await page.keyboard.press('Escape');
-  await page.getByRole('button', { name: /^Upload, \d+ % sent$/ }).click();
+  await page.getByRole('button', { name: /^Upload, \d+% sent$/ }).click();
   await dialog(page).getByRole('button', { name: 'Cancel the upload' }).click();
   await dialog(page).getByRole('button', { name: 'Publish' }).waitFor();
   await page.keyboard.press('Escape');

@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'react';
+import { t } from './messages';
 import { useRoute, type Route } from './route';
 import { SessionProvider, useSession } from './session';
 import { Keys } from './ui/keys';
@@ -22,7 +23,7 @@ export function App() {
   return (
     <SessionProvider>
       <a className="skip" href="#main" onClick={skipToMain}>
-        Skip to the content
+        {t.masthead.skip}
       </a>
       <Masthead route={route} />
       <Notices />
@@ -33,24 +34,11 @@ export function App() {
   );
 }
 
-const titles = {
-  clips: 'Feed',
-  clip: 'Clip',
-  browse: 'Now showing',
-  search: 'Search',
-  chats: 'Chats',
-  chat: 'Chat',
-  likes: 'Your likes',
-  folders: 'Your folders',
-  folder: 'Folder',
-  person: 'Your profile',
-};
-
 function Main({ route }: { route: Route }) {
   const main = useRef<HTMLElement>(null);
   const id = 'id' in route ? route.id : null;
   const place = id === null ? route.view : `${route.view} ${id}`;
-  const title = (route.view === 'person' && id) || titles[route.view];
+  const title = (route.view === 'person' && id) || t.titles[route.view];
   const first = useRef(place);
   const { problem, tryAgain } = useSession();
   useEffect(() => {

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'react';
 import type { Connection } from './api/connection';
 import { retryAfter } from '@ovation/client';
+import { t } from './messages';
 import { RefreshTokenDocument, type SessionFragment } from './operations';
 import { forgetLogin, recallLogin, rememberLogin, watchLogin, type Login } from './remembered';
 
@@ -53,7 +54,7 @@ export function keepLogin(connection: Pick<Connection, 'client' | 'status' | 're
       rememberLogin(next);
       take(next);
     } else if (error?.graphQLErrors.some((one) => one.extensions['code'] === 'UNAUTHENTICATED')) {
-      end('Your session has ended.');
+      end(t.login.sessionEnded);
     } else {
       plan(Math.max(retryDelay, retryAfter(error) ?? 0));
     }
@@ -61,11 +62,11 @@ export function keepLogin(connection: Pick<Connection, 'client' | 'status' | 're
   plan();
   const unwatchTabs = watchLogin(() => {
     const other = recallLogin();
-    if (other?.userId !== current.userId) end('You logged out in another tab.');
+    if (other?.userId !== current.userId) end(t.login.loggedOutElsewhere);
     else if (other.until > current.until) take(other);
   });
   const unwatchSocket = connection.status.watch(() => {
-    if (connection.status.get().state === 'rejected') end('Your session has ended.');
+    if (connection.status.get().state === 'rejected') end(t.login.sessionEnded);
   });
   const onVisible = () => !document.hidden && plan(); // timers may have been suspended
   document.addEventListener('visibilitychange', onVisible);

@@ -20,6 +20,11 @@ import './styles/chat.css';
 import { App } from './app';
 import { loadLanguage, t } from './messages';
 
-await loadLanguage(navigator.languages).catch(() => {}); // the page is then in English
-document.documentElement.lang = t.lang;
-createRoot(document.getElementById('root')!).render(<App />);
+// The rest cannot wait for it at the top level: the messages of a language import from this
+// module's chunk.
+void loadLanguage(navigator.languages)
+  .catch(() => {}) // the page is then in English
+  .then(() => {
+    document.documentElement.lang = t.lang;
+    createRoot(document.getElementById('root')!).render(<App />);
+  });

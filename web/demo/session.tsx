@@ -5,6 +5,7 @@ import { anonymous, type Viewer } from '../viewer';
 import { ask } from './api/ask';
 import { connect, type Connection } from './api/connection';
 import { forgetEnded, loginOf, useRenewal } from './login';
+import { t } from './messages';
 import { ViewerDocument, type SessionFragment } from './operations';
 import { acceptsNames, forgetLogin, loggedIn, recall, remember, rememberLogin, type Who } from './remembered';
 
@@ -57,7 +58,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       if ('problem' in answer) return setKnown((before) => ({ ...before, problem: answer.problem }));
       if (viewer.login) {
         forgetEnded(viewer.login);
-        return onEnd('Your session has ended.');
+        return onEnd(t.login.sessionEnded);
       }
       setKnown((before) => ({
         ...before,

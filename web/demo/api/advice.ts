@@ -1,5 +1,6 @@
 import { unconfirmed, unreached } from '@ovation/client';
 import type { CombinedError } from '@urql/core';
+import { t } from '../messages';
 
 export { unconfirmed, unreached };
 
@@ -17,34 +18,36 @@ const final = { retry: false, signIn: false };
 export function advise(error: CombinedError): Advice {
   if (error.networkError) {
     return navigator.onLine
-      ? { text: 'The server did not respond. It is not known whether this was done; repeating it is safe.', ...again }
-      : { text: 'You are offline. It is not known whether this was done; repeating it once you are online is safe.', ...again };
+      ? { text: t.errors.noResponse, ...again }
+      : { text: t.errors.offline, ...again };
   }
   const [first] = error.graphQLErrors;
-  const message = sentence(first?.message ?? error.message);
+  const said = sentence(first?.message ?? error.message);
   switch (first?.extensions['code']) {
     case 'UNAUTHENTICATED':
-      return { text: `${message} Log in first.`, retry: false, signIn: true };
+      return { text: t.errors.unauthenticated(said), retry: false, signIn: true };
     case 'UNAVAILABLE':
-      return { text: 'The service could not confirm it. It may have been done all the same: the page checks, and repeating it is safe.', ...again };
+      return { text: t.errors.unavailable, ...again };
     case 'EXPIRED': // of the outbox
-      return { text: 'It is not known whether this was sent, more than 23 hours ago.', ...again };
+      return { text: t.errors.expired, ...again };
     case 'RATE_LIMITED':
-      return { text: 'Too many requests. Wait a few seconds, then try again.', ...again };
+      return { text: t.errors.rateLimited, ...again };
     case 'LIMIT_EXCEEDED':
-      return { text: `A limit is reached: ${message}`, ...final };
+      return { text: t.errors.limitExceeded(said), ...final };
     case 'NOT_FOUND':
-      return { text: `It no longer exists. ${message}`, ...final };
+      return { text: t.errors.notFound(said), ...final };
     case 'BAD_USER_INPUT':
-      return { text: message, ...final };
+      return { text: t.errors.badInput(said), ...final };
+    case 'INTERNAL':
+      return { text: t.errors.internal(said), ...again };
     default:
-      return { text: `An error occurred on the server, and it is not known whether this was done. ${message}`, ...again };
+      return { text: t.errors.other(said), ...again };
   }
 }
 
 // notSent says why a message or a comment was not sent, or that this is not known.
 export function notSent(error: CombinedError): string {
-  return unconfirmed(error) ? advise(error).text : `Not sent. ${advise(error).text}`;
+  return unconfirmed(error) ? advise(error).text : t.errors.notSent(advise(error).text);
 }
 
 // sentence turns a message, which may begin with the name of an argument, into a sentence.
@@ -56,6 +59,6 @@ function sentence(message: string): string {
 
 // adviseReader returns the text for an error of a query.
 export function adviseReader(error: CombinedError): string {
-  if (unreached(error)) return navigator.onLine ? 'The server cannot be reached.' : 'You are offline.';
-  return unconfirmed(error) ? 'The service is currently unavailable.' : advise(error).text;
+  if (unreached(error)) return navigator.onLine ? t.errors.unreachable : t.errors.isOffline;
+  return unconfirmed(error) ? t.errors.isUnavailable : advise(error).text;
 }

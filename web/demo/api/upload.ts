@@ -1,3 +1,4 @@
+import { t } from '../messages';
 import type { Connection } from './connection';
 import { requestId } from './request-id';
 
@@ -54,7 +55,7 @@ export class Upload {
 }
 
 function unanswered(): UploadFailure {
-  const text = navigator.onLine ? 'The connection was lost.' : 'You are offline. The upload continues when you are online again.';
+  const text = navigator.onLine ? t.upload.lost : t.upload.offline;
   return { text, retry: true, network: true, signIn: false };
 }
 
@@ -69,19 +70,20 @@ function outcome({ response }: XMLHttpRequest): Published | UploadFailure {
   const { video, errors } = (response ?? {}) as Answer;
   if (video) return video;
   const error = errors?.[0];
-  const message = error ? `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.` : 'The server rejected the request.';
+  const said = error ? `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.` : t.upload.rejected;
   switch (error?.extensions.code) {
     case 'UNAUTHENTICATED':
-      return { ...final, text: 'Log in to publish a clip.', signIn: true };
+      return { ...final, text: t.upload.logIn, signIn: true };
     case 'RATE_LIMITED':
     case 'UNAVAILABLE':
-      return { ...final, text: 'The service is currently unavailable.', retry: true };
+      return { ...final, text: t.errors.isUnavailable, retry: true };
     case 'BAD_USER_INPUT':
+      return { ...final, text: t.errors.badInput(said) };
     case 'LIMIT_EXCEEDED':
-      return { ...final, text: message };
+      return { ...final, text: t.upload.limitExceeded(said) };
     case 'NOT_FOUND':
-      return { ...final, text: 'This site has no videos of its own.' };
+      return { ...final, text: t.clips.noVideos };
     default:
-      return { ...final, text: message, retry: true };
+      return { ...final, text: error ? t.upload.other(said) : said, retry: true };
   }
 }

@@ -6,20 +6,7 @@
 
 import { keyOf, type Subject } from '../api/subject';
 
-export const topics = {
-  kitchen: 'Kitchen',
-  trails: 'Trails',
-  night: 'Night sky',
-  workshop: 'Workshop',
-  sea: 'Sea',
-  city: 'City',
-  garden: 'Garden',
-  sound: 'Sound',
-  print: 'Print',
-  wheels: 'Wheels',
-} as const;
-
-export type Topic = keyof typeof topics;
+export type Topic = 'kitchen' | 'trails' | 'night' | 'workshop' | 'sea' | 'city' | 'garden' | 'sound' | 'print' | 'wheels';
 
 export interface Item {
   readonly biz: string;

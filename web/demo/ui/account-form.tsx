@@ -2,15 +2,16 @@ import { useId, useState, type FormEvent } from 'react';
 import { useClient } from 'urql';
 import type { CombinedError } from '@urql/core';
 import { advise } from '../api/advice';
+import { t } from '../messages';
 import { LogInDocument, RegisterDocument } from '../operations';
 import { useSession } from '../session';
 
 type Mode = 'register' | 'log in';
 
-const modes: Record<Mode, { does: string; asks: string; other: Mode; instead: string; password: string }> = {
-  'log in': { does: 'Log in', asks: 'New here?', other: 'register', instead: 'Create an account', password: 'current-password' },
-  register: { does: 'Register', asks: 'Already have an account?', other: 'log in', instead: 'Log in', password: 'new-password' },
-};
+const modes = (): Record<Mode, { does: string; asks: string; other: Mode; instead: string; password: string }> => ({
+  'log in': { does: t.logIn, asks: t.login.isNew, other: 'register', instead: t.login.createAccount, password: 'current-password' },
+  register: { does: t.login.register, asks: t.login.hasAccount, other: 'log in', instead: t.logIn, password: 'new-password' },
+});
 
 const minPassword = 6; // characters of a password, as the server requires
 
@@ -25,13 +26,13 @@ export function AccountForm({ onDone }: { onDone: () => void }) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState('');
   const hint = useId();
-  const { does, asks, other, instead, password: fill } = modes[mode];
+  const { does, asks, other, instead, password: fill } = modes()[mode];
   const fit = name.trim() !== '' && password !== '' && !busy;
 
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     if (!fit) return;
-    if (mode === 'register' && [...password].length < minPassword) return setProblem(`The password needs at least ${minPassword} characters.`);
+    if (mode === 'register' && [...password].length < minPassword) return setProblem(t.login.passwordTooShort(minPassword));
     setBusy(true);
     setProblem('');
     const variables = { input: { name: name.trim(), password } };
@@ -50,15 +51,15 @@ export function AccountForm({ onDone }: { onDone: () => void }) {
     <form className="stack account-form" onSubmit={(event) => void submit(event)}>
       {ended && (
         <p className="problem" role="status">
-          {ended} Log in again.
+          {t.link.sentences([ended, t.login.again])}
         </p>
       )}
       <label className="field">
-        <span>Name</span>
+        <span>{t.login.name}</span>
         <input name="username" value={name} maxLength={64} autoComplete="username" autoCapitalize="none" spellCheck={false} required onChange={(event) => setName(event.target.value)} />
       </label>
       <label className="field">
-        <span>Password</span>
+        <span>{t.login.password}</span>
         <input
           name="password"
           type={shown ? 'text' : 'password'}
@@ -72,7 +73,7 @@ export function AccountForm({ onDone }: { onDone: () => void }) {
       </label>
       <label className="tick">
         <input type="checkbox" checked={shown} onChange={(event) => setShown(event.target.checked)} />
-        Show the password
+        {t.login.showPassword}
       </label>
       <div id={hint}>
         {problem ? (
@@ -80,7 +81,7 @@ export function AccountForm({ onDone }: { onDone: () => void }) {
             {problem}
           </p>
         ) : (
-          mode === 'register' && <p className="hint">Any name of up to 32 characters, and a password of at least {minPassword}.</p>
+          mode === 'register' && <p className="hint">{t.login.hint(minPassword)}</p>
         )}
       </div>
       <button type="submit" className="button strong" disabled={!fit} aria-busy={busy}>
@@ -109,12 +110,12 @@ function explain(error: CombinedError): string {
   const [first] = error.graphQLErrors;
   switch (first?.extensions['code']) {
     case 'UNAUTHENTICATED':
-      return 'The name or the password is wrong.';
+      return t.login.wrong;
     case 'NOT_FOUND':
-      return 'This site has no accounts of its own.';
+      return t.login.noAccounts;
     case 'RATE_LIMITED':
-      return `Too many attempts. Try again in ${Math.ceil(Number(first.extensions['retryAfter'] ?? 10))} seconds.`;
+      return t.login.tooManyAttempts(Math.ceil(Number(first.extensions['retryAfter'] ?? 10)));
   }
-  if (error.networkError) return navigator.onLine ? 'The server did not respond. Try again.' : 'You are offline. Try again when you are online.';
+  if (error.networkError) return navigator.onLine ? t.login.noResponse : t.login.offline;
   return advise(error).text;
 }

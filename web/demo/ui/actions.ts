@@ -4,10 +4,11 @@ import { useClient } from 'urql';
 import { actionDocuments, inputOf, type Action, type Does } from '../api/action';
 import { unreached } from '../api/advice';
 import type { Subject } from '../api/subject';
+import { t } from '../messages';
 import type { CardFragment, Reaction } from '../operations';
 import { useSession } from '../session';
+import { folderName } from './folder-name';
 import { futureDefaultFolder } from './folder-pages';
-import { inFull } from './rolling-number';
 import { announce, showFailure, showNotice } from './notices';
 import { willSend } from './will-send';
 
@@ -22,17 +23,6 @@ export interface Actions {
   follow(on: boolean): void;
 }
 
-const did: Record<Does, string> = {
-  like: 'Liked',
-  unlike: 'Unliked',
-  dislike: 'Disliked',
-  undislike: 'Undisliked',
-  collect: 'Collected',
-  uncollect: 'Uncollected',
-  follow: 'Following',
-  unfollow: 'Unfollowed',
-};
-
 export function useActions({ biz, bizId }: Subject, title: string): Actions {
   const client = useClient();
   const { outbox } = useSession().connection;
@@ -41,14 +31,14 @@ export function useActions({ biz, bizId }: Subject, title: string): Actions {
       const action = { does, biz, bizId, title, ...(folder && { folder }) };
       if (outbox.holds(action)) return wait(action);
       const { data, error } = await client.mutation(actionDocuments[does], { input: inputOf(action) }).toPromise();
-      if (!error) announce(`${folder ? `In ${folder.name}:` : did[does]} ${title}. ${counts(data)}`);
+      if (!error) announce(withCounts(folder ? t.did.collectIn(folderName(folder), title) : t.did[does](title), data));
       else if (unreached(error)) wait(action, error);
       else showFailedAction(action, error, () => void act(does, folder));
     }
 
     function wait(action: Action, error?: CombinedError) {
       outbox.act(action, error);
-      showNotice(`${did[action.does]} “${title}”. ${willSend()}`, `${biz}/${bizId}`);
+      showNotice(t.withNote(t.did[action.does](t.actions.quoted(title)), willSend()), `${biz}/${bizId}`);
     }
 
     return {
@@ -65,15 +55,15 @@ export function useActions({ biz, bizId }: Subject, title: string): Actions {
 
 // showFailedAction shows why an action failed.
 export function showFailedAction({ does, title }: Action, error: CombinedError, again: () => void): void {
-  showFailure(`${does} “${title}”`, error, again);
+  showFailure(t.attempts[does](title), error, again);
 }
 
-// counts announces the counts of a subject after an action.
-function counts(data: unknown): string {
+// withCounts adds the counts of a subject after an action to what was done.
+function withCounts(did: string, data: unknown): string {
   for (const payload of Object.values((data ?? {}) as Record<string, { interactive?: CardFragment }>)) {
     const card = payload?.interactive;
-    if (card?.biz === 'user') return `${inFull(card.followerCount)} followers`;
-    if (card) return `${inFull(card.likeCount)} likes, ${inFull(card.collectCount)} collected`;
+    if (card?.biz === 'user') return t.actions.withFollowers(did, card.followerCount);
+    if (card) return t.actions.withCounts(did, card.likeCount, card.collectCount);
   }
-  return '';
+  return t.sentence(did);
 }

@@ -1,13 +1,6 @@
 import { useEffect, useState } from 'react';
+import { t } from '../messages';
 
-const units = [
-  ['day', 86_400],
-  ['hour', 3_600],
-  ['minute', 60],
-] as const;
-const short = new Intl.RelativeTimeFormat('en', { numeric: 'always', style: 'narrow' });
-const date = new Intl.DateTimeFormat('en', { dateStyle: 'medium' });
-const inFull = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeStyle: 'short' });
 const everyMinute = 60_000;
 
 // Ago shows how long ago a time was, with the exact time as its title.
@@ -19,17 +12,8 @@ export function Ago({ at }: { at: string }) {
   }, []);
   const time = new Date(at);
   return (
-    <time dateTime={at} title={inFull.format(time)}>
-      {ago(time, now)}
+    <time dateTime={at} title={t.format.time(time)}>
+      {t.format.ago(time.getTime(), now) ?? t.justNow}
     </time>
   );
-}
-
-function ago(time: Date, now: number): string {
-  const seconds = (now - time.getTime()) / 1_000;
-  if (seconds > 30 * 86_400) return date.format(time);
-  for (const [unit, length] of units) {
-    if (seconds >= length) return short.format(-Math.floor(seconds / length), unit);
-  }
-  return 'just now';
 }

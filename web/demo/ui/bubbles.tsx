@@ -1,6 +1,7 @@
 import { advise, notSent } from '../api/advice';
 import type { PendingMessage } from '../api/outbox';
 import { useStore } from '../api/store';
+import { t } from '../messages';
 import type { MessageFragment } from '../operations';
 import { clipIn, links } from '../route';
 import { useSession } from '../session';
@@ -8,8 +9,6 @@ import { Icon } from './icons';
 import { useWillSend } from './will-send';
 
 const groupWithin = 5 * 60_000; // milliseconds: messages closer than this form a group
-const clock = new Intl.DateTimeFormat('en', { timeStyle: 'short' });
-const day = new Intl.DateTimeFormat('en', { weekday: 'long', day: 'numeric', month: 'long' });
 
 // Bubbles shows messages, oldest first, with the day and the time between groups.
 export function Bubbles({ messages }: { messages: readonly MessageFragment[] }) {
@@ -21,15 +20,15 @@ export function Bubbles({ messages }: { messages: readonly MessageFragment[] }) 
         const after = messages[place + 1];
         const own = message.from.userId === userId;
         const at = new Date(message.at);
-        const newDay = !before || day.format(new Date(before.at)) !== day.format(at);
+        const newDay = !before || t.format.day(new Date(before.at)) !== t.format.day(at);
         const ends = !after || after.from.userId !== message.from.userId || Date.parse(after.at) - at.getTime() > groupWithin;
         return (
           <li key={message.id} data-way={own ? 'out' : 'in'} data-ends={ends || undefined}>
-            {newDay && <p className="bubble-day">{day.format(at)}</p>}
+            {newDay && <p className="bubble-day">{t.format.day(at)}</p>}
             <Bubble text={message.text} way={own ? 'out' : 'in'} />
             {ends && (
               <time className="bubble-at" dateTime={message.at}>
-                {clock.format(at)}
+                {t.format.clock(at)}
               </time>
             )}
           </li>
@@ -51,22 +50,22 @@ export function PendingBubble({ message, onRetry, onDiscard }: { message: Pendin
           {notSent(error)}{' '}
           {advise(error).retry && (
             <button type="button" className="link" onClick={onRetry}>
-              Try again
+              {t.tryAgain}
             </button>
           )}{' '}
           <button type="button" className="link" onClick={onDiscard}>
-            Discard
+            {t.discard}
           </button>
         </p>
       ) : waits ? (
         <p className="bubble-problem" role="status">
           {waiting}{' '}
           <button type="button" className="link" onClick={onDiscard}>
-            Discard
+            {t.discard}
           </button>
         </p>
       ) : (
-        <span className="bubble-at">Sending …</span>
+        <span className="bubble-at">{t.sending}</span>
       )}
     </li>
   );
@@ -96,7 +95,7 @@ function ClipLink({ id }: { id: string }) {
       {clip ? <img src={clip.coverUrl} alt="" /> : <span className="bubble-no-cover" />}
       <span>
         <Icon name="play" filled />
-        {clip === null ? 'A deleted clip' : (clip?.title ?? 'A clip')}
+        {clip === null ? t.clips.deleted : (clip?.title ?? t.clips.unknown)}
       </span>
     </a>
   );

@@ -1,13 +1,14 @@
 import { useState } from 'react';
 import { isKnown } from '../api/freshness';
 import type { Item } from '../content/catalogue';
+import { t } from '../messages';
 import type { ItemFragment } from '../operations';
 import { useSession } from '../session';
 import { useActions } from './actions';
 import { Comments } from './comments';
 import { FolderPicker } from './folder-picker';
 import { Icon } from './icons';
-import { LikeButton, spoken } from './like-button';
+import { LikeButton } from './like-button';
 import { RollingNumber } from './rolling-number';
 import { openLogin } from './viewer-dialog';
 import { useWaiting } from './will-send';
@@ -32,14 +33,14 @@ export function CardActions({ item, counts: confirmed, comments, talk = true }: 
   const own = (act: () => void) => () => (userId === null ? openLogin() : act());
 
   return (
-    <div className="card-actions" role="group" aria-label={`Actions for ${item.title}`}>
+    <div className="card-actions" role="group" aria-label={t.actions.of(item.title)}>
       <LikeButton subject={item} title={item.title} counts={confirmed} />
       <button
         type="button"
         className="action dislike"
         disabled={!counts}
         aria-pressed={reaction === 'DISLIKE'}
-        aria-label={`Dislike${spoken(known?.dislikeCount, 'dislike')}`}
+        aria-label={t.actions.dislike(known?.dislikeCount)}
         onClick={own(() => actions.react('DISLIKE', reaction !== 'DISLIKE'))}
       >
         <Icon name="down" filled={reaction === 'DISLIKE'} />
@@ -51,7 +52,7 @@ export function CardActions({ item, counts: confirmed, comments, talk = true }: 
         disabled={!counts}
         aria-pressed={Boolean(counts?.collected)}
         aria-haspopup="dialog"
-        aria-label={`Collect in a folder${spoken(known?.collectCount, 'collector')}`}
+        aria-label={t.actions.collect(known?.collectCount)}
         onClick={own(() => setPicking(true))}
       >
         <Icon name="collect" filled={Boolean(counts?.collected)} />
@@ -62,7 +63,7 @@ export function CardActions({ item, counts: confirmed, comments, talk = true }: 
           type="button"
           className="action talk"
           aria-haspopup="dialog"
-          aria-label={`Comments${spoken(comments, 'comment')}`}
+          aria-label={t.actions.comments(comments)}
           onClick={() => setTalking(true)}
         >
           <Icon name="talk" />
@@ -78,11 +79,11 @@ export function CardActions({ item, counts: confirmed, comments, talk = true }: 
 
 // FreshnessMark marks counts that are not LIVE.
 function FreshnessMark({ freshness }: { freshness: 'STALE' | 'UNAVAILABLE' }) {
-  const text = freshness === 'STALE' ? 'Possibly outdated' : 'Currently unavailable';
+  const text = freshness === 'STALE' ? t.link.markStale : t.link.markUnavailable;
   return (
     <span className="freshness-mark" title={text}>
       <Icon name="clock" />
-      <span className="unseen">{text}.</span>
+      <span className="unseen">{t.sentence(text)}</span>
     </span>
   );
 }

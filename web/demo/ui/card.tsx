@@ -1,16 +1,17 @@
 import { memo, useRef, useState } from 'react';
-import { topics } from '../content/catalogue';
 import { isKnown } from '../api/freshness';
 import type { Subject } from '../api/subject';
+import { t } from '../messages';
 import type { ItemFragment } from '../operations';
 import { links } from '../route';
 import { CardActions } from './card-actions';
 import { CardAuthor } from './card-author';
+import { folderName } from './folder-name';
 import { Icon } from './icons';
 import { useItem } from './item';
 import { ItemDialog } from './item-dialog';
 import { Picture } from './picture';
-import { inFull, RollingNumber } from './rolling-number';
+import { RollingNumber } from './rolling-number';
 import { useReadOnView } from './read-on-view';
 
 export type Shape = 'lead' | 'wide' | 'plain';
@@ -38,18 +39,18 @@ export const Card = memo(function Card({ biz, bizId, counts, comments, shape = '
         <p className="card-badge card-reads">
           <Icon name="eye" />
           <RollingNumber value={reads} />
-          <span className="unseen">{reads === undefined ? 'reads unavailable' : `${inFull(reads)} reads`}</span>
+          <span className="unseen">{reads === undefined ? t.items.readsUnavailable : t.counts.reads(reads)}</span>
         </p>
         <span className="card-badge card-length">
           {video && <Icon name="play" filled />}
-          {coverUrl === undefined ? `${item.minutes} min${video ? '' : ' read'}` : 'clip'}
+          {coverUrl !== undefined ? t.items.clip : video ? t.items.minutes(item.minutes) : t.items.minutesToRead(item.minutes)}
         </span>
       </div>
       <p className="card-topic">
-        {coverUrl === undefined ? topics[item.topic] : 'Clip'}
+        {coverUrl === undefined ? t.topics[item.topic] : t.clips.clip}
         {counts?.collected && (
           <a className="card-folder" href={links.folder(counts.collected.folder.id)}>
-            in {counts.collected.folder.name}
+            {t.items.inFolder(folderName(counts.collected.folder))}
           </a>
         )}
       </p>

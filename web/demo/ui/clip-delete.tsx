@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { useClient } from 'urql';
+import { t } from '../messages';
 import { DeleteVideoDocument, type ClipFragment } from '../operations';
 import { links } from '../route';
 import { Dialog } from './dialog';
@@ -14,20 +15,20 @@ export function ClipDelete({ clip, alone, onClose }: { clip: ClipFragment; alone
     const { error } = await client.mutation(DeleteVideoDocument, { input: { videoId: clip.videoId } }).toPromise();
     setBusy(false);
     onClose();
-    if (error) return showFailure(`delete “${clip.title}”`, error, () => void remove());
-    announce('Clip deleted.');
+    if (error) return showFailure(t.attempts.delete(clip.title), error, () => void remove());
+    announce(t.clips.deletedIt);
     if (alone) location.hash = links.clips;
   };
   return (
-    <Dialog title="Delete this clip?" onClose={onClose}>
+    <Dialog title={t.clips.deleteTitle} onClose={onClose}>
       <p className="picker-what">{clip.title}</p>
-      <p>Its file is deleted, and nobody can see it any more.</p>
+      <p>{t.clips.deleteHint}</p>
       <p className="dialog-foot">
         <button type="button" className="button strong" aria-busy={busy} disabled={busy} onClick={() => void remove()}>
-          Delete it
+          {t.deleteIt}
         </button>
         <button type="button" className="button quiet" onClick={onClose}>
-          Keep it
+          {t.keepIt}
         </button>
       </p>
     </Dialog>

@@ -1,10 +1,12 @@
 import { useRef, useState } from 'react';
+import { t } from '../messages';
 import { FriendsDocument, type ClipFragment } from '../operations';
 import { clipAddress, links } from '../route';
 import { useSession } from '../session';
 import { Avatar } from './avatar';
 import { Dialog } from './dialog';
 import { Icon } from './icons';
+import { Marked } from './marked';
 import { useName } from './name';
 import { announce } from './notices';
 import { Pages } from './pages';
@@ -17,15 +19,18 @@ const atOnce = 20;
 export function ClipShare({ clip, onClose }: { clip: ClipFragment; onClose: () => void }) {
   const { userId } = useSession();
   return (
-    <Dialog title="Share" onClose={onClose}>
+    <Dialog title={t.share.title} onClose={onClose}>
       <p className="picker-what">{clip.title}</p>
       <Link clip={clip} />
       {userId === null ? (
         <p className="hint">
-          <button type="button" className="link" onClick={openLogin}>
-            Log in
-          </button>{' '}
-          to send it to a friend.
+          <Marked text={t.share.logIn}>
+            {(part) => (
+              <button type="button" className="link" onClick={openLogin}>
+                {part}
+              </button>
+            )}
+          </Marked>
         </p>
       ) : (
         <Friends clip={clip} userId={userId} />
@@ -41,19 +46,19 @@ function Link({ clip }: { clip: ClipFragment }) {
   const copy = async () => {
     if (!(await copyFrom(field.current!))) return;
     setCopied(true);
-    announce('Link copied.');
+    announce(t.share.linkCopied);
   };
   return (
     <div className="share">
-      <input ref={field} className="share-link" value={address} readOnly aria-label="Link" onFocus={(event) => event.target.select()} />
+      <input ref={field} className="share-link" value={address} readOnly aria-label={t.share.link} onFocus={(event) => event.target.select()} />
       <button type="button" className="button" onClick={() => void copy()}>
         <Icon name={copied ? 'check' : 'link'} />
-        {copied ? 'Copied' : 'Copy link'}
+        {copied ? t.share.copied : t.share.copy}
       </button>
       {typeof navigator.share === 'function' && (
         <button type="button" className="button" onClick={() => void navigator.share({ title: clip.title, url: address }).catch(() => {})}>
           <Icon name="send" />
-          Other app
+          {t.share.otherApp}
         </button>
       )}
     </div>
@@ -77,13 +82,13 @@ function Friends({ clip, userId }: { clip: ClipFragment; userId: string }) {
   const send = (to: string, name: string) => {
     connection.outbox.send(to, clipAddress(clip.videoId));
     setSent(new Set(sent).add(to));
-    announce(navigator.onLine ? `Sent to ${name}.` : willSend());
+    announce(navigator.onLine ? t.share.sentTo(name) : willSend());
   };
   return (
-    <section className="stack" aria-label="Friends">
-      <h3>Send to a friend</h3>
+    <section className="stack" aria-label={t.share.friends}>
+      <h3>{t.share.sendToFriend}</h3>
       <Pages
-        label="friends"
+        label={t.more.friends}
         query={FriendsDocument}
         variables={(after) => ({ userId, first: atOnce, after })}
         info={({ user }) => user.friends.pageInfo}
@@ -92,7 +97,7 @@ function Friends({ clip, userId }: { clip: ClipFragment; userId: string }) {
           if (first && data && friends.length === 0) {
             return (
               <p className="hint">
-                Friends are people whom you follow and who follow you. <a href={links.profile}>Your profile</a>
+                <Marked text={t.share.noFriends}>{(part) => <a href={links.profile}>{part}</a>}</Marked>
               </p>
             );
           }
@@ -117,7 +122,7 @@ function Receiver({ id, sent, onSend }: { id: string; sent: boolean; onSend: (id
         <Avatar name={name} />
         <span className="choice-name">{name}</span>
         <Icon name={sent ? 'check' : 'send'} />
-        <span className="unseen">{sent ? 'sent' : 'send'}</span>
+        <span className="unseen">{sent ? t.share.sent : t.share.send}</span>
       </button>
     </li>
   );

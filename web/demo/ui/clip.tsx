@@ -1,6 +1,7 @@
 import { memo, useEffect, useRef, useState } from 'react';
 import { isKnown } from '../api/freshness';
 import { useStore } from '../api/store';
+import { t } from '../messages';
 import type { ClipFragment } from '../operations';
 import { links } from '../route';
 import { useSession } from '../session';
@@ -14,7 +15,7 @@ import { CommentsBeside, talk, toggleTalk, useWide } from './comments-beside';
 import { FolderPicker } from './folder-picker';
 import { FollowButton } from './follow-button';
 import { Icon } from './icons';
-import { LikeButton, spoken } from './like-button';
+import { LikeButton } from './like-button';
 import { nameOf } from './name';
 import { Player } from './player';
 import { sound } from './playback';
@@ -96,7 +97,7 @@ function Words({ clip: { author, title, at }, id }: { clip: ClipFragment; id: st
 function Sound() {
   const on = useStore(sound);
   return (
-    <button type="button" className="clip-sound" aria-pressed={on} aria-label="Sound" onClick={() => sound.set(!on)}>
+    <button type="button" className="clip-sound" aria-pressed={on} aria-label={t.clips.sound} onClick={() => sound.set(!on)}>
       <Icon name={on ? 'sound' : 'mute'} />
     </button>
   );
@@ -119,14 +120,14 @@ function Rail({ clip, counts, alone, active, actions }: RailProps) {
   const own = (what: typeof open) => () => (userId === null ? openLogin() : setOpen(what));
   const collects = isKnown(counts.freshness) ? counts.collectCount : undefined;
   return (
-    <div className="clip-rail" role="group" aria-label={`Actions for ${title}`}>
+    <div className="clip-rail" role="group" aria-label={t.actions.of(title)}>
       <LikeButton subject={confirmed} title={title} counts={confirmed} />
       <button
         type="button"
         className="action talk"
         aria-haspopup="dialog"
         aria-expanded={wide ? beside && active : undefined}
-        aria-label={`Comments${spoken(counts.commentCount, 'comment')}`}
+        aria-label={t.actions.comments(counts.commentCount)}
         onClick={() => (wide ? toggleTalk() : setOpen('comments'))}
       >
         <Icon name="talk" />
@@ -137,17 +138,17 @@ function Rail({ clip, counts, alone, active, actions }: RailProps) {
         className="action collect"
         aria-pressed={Boolean(counts.collected)}
         aria-haspopup="dialog"
-        aria-label={`Collect in a folder${spoken(collects, 'collector')}`}
+        aria-label={t.actions.collect(collects)}
         onClick={own('folders')}
       >
         <Icon name="collect" filled={Boolean(counts.collected)} />
         <RollingNumber value={collects} />
       </button>
-      <button type="button" className="action share" aria-haspopup="dialog" aria-label="Share" onClick={() => setOpen('share')}>
+      <button type="button" className="action share" aria-haspopup="dialog" aria-label={t.actions.share} onClick={() => setOpen('share')}>
         <Icon name="send" />
       </button>
       {clip.author.userId === userId && (
-        <button type="button" className="action" aria-haspopup="dialog" aria-label="Delete your clip" onClick={() => setOpen('delete')}>
+        <button type="button" className="action" aria-haspopup="dialog" aria-label={t.clips.delete} onClick={() => setOpen('delete')}>
           <Icon name="bin" />
         </button>
       )}

@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'react';
 import { useClient } from 'urql';
+import { t } from '../messages';
 import { DeleteCommentDocument, EditCommentDocument, type CommentFragment } from '../operations';
 import { showFailure, announce } from './notices';
 
@@ -20,13 +21,13 @@ export function useCommentActions({ id }: CommentFragment): CommentActions {
     const edit = async (text: string) => {
       const { error } = await client.mutation(EditCommentDocument, { input: { id, text } }).toPromise();
       setUnsaved(error && text);
-      if (error) showFailure('change your comment', error, () => void edit(text));
-      else announce('Comment changed.');
+      if (error) showFailure(t.attempts.editComment, error, () => void edit(text));
+      else announce(t.comments.changed);
     };
     const remove = async () => {
       const { error } = await client.mutation(DeleteCommentDocument, { input: { id } }).toPromise();
-      if (error) showFailure('delete the comment', error, () => void remove());
-      else announce('Comment deleted.');
+      if (error) showFailure(t.attempts.deleteComment, error, () => void remove());
+      else announce(t.comments.deletedIt);
     };
     return { edit: (text: string) => void edit(text), remove: () => void remove() };
   }, [client, id]);

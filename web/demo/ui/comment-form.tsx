@@ -1,4 +1,5 @@
 import { useId, type FormEvent, type KeyboardEvent, type ReactNode, type RefObject } from 'react';
+import { t } from '../messages';
 import { Icon } from './icons';
 import { sends } from './sends';
 
@@ -52,7 +53,7 @@ export function CommentForm({ label, text, send, busy = false, problem = '', fie
         />
         {onCancel && (
           <button type="button" className="button quiet" onClick={onCancel}>
-            Cancel
+            {t.cancel}
           </button>
         )}
         <button type="submit" className="button strong" disabled={!fit} aria-busy={busy}>
@@ -61,7 +62,7 @@ export function CommentForm({ label, text, send, busy = false, problem = '', fie
         </button>
       </div>
       <div id={name}>
-        {left < countFrom && <p className={left < 0 ? 'problem' : 'hint'}>{left < 0 ? `${-left} characters too many.` : `${left} characters left.`}</p>}
+        {left < countFrom && <p className={left < 0 ? 'problem' : 'hint'}>{left < 0 ? t.charactersTooMany(-left) : t.charactersLeft(left)}</p>}
         {problem && (
           <p className="problem" role="alert">
             {problem}

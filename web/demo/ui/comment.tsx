@@ -1,4 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { t } from '../messages';
 import type { CommentFragment } from '../operations';
 import { links } from '../route';
 import { useSession } from '../session';
@@ -42,11 +43,11 @@ export function CommentItem({ fresh, answered, ...said }: Props) {
     <li ref={element} className="comment" tabIndex={-1} data-fresh={fresh || undefined} data-comment={comment.commentId}>
       <Avatar name={comment.author && nameOf(comment.author)} size="small" />
       <div className="comment-body">
-        {comment.deleted ? <p className="comment-deleted">This comment was deleted.</p> : <CommentBody {...said} />}
+        {comment.deleted ? <p className="comment-deleted">{t.comments.deleted}</p> : <CommentBody {...said} />}
         {comment.replyCount > 0 && (
           <button type="button" className="comment-more" aria-expanded={open} onClick={() => setOpen(!open)}>
             <Icon name="more" />
-            {open ? 'Hide' : 'Show'} {comment.replyCount} {comment.replyCount === 1 ? 'reply' : 'replies'}
+            {(open ? t.comments.hideReplies : t.comments.showReplies)(comment.replyCount)}
           </button>
         )}
         {open && <Replies to={comment} host={host} onLeave={onLeave} />}
@@ -76,10 +77,10 @@ function CommentBody({ comment, host, onReply, onLeave }: Omit<Props, 'fresh' | 
         <a href={links.person(author)} onClick={onLeave}>
           {name}
         </a>
-        {author === host && <span className="comment-host">author</span>}
+        {author === host && <span className="comment-host">{t.comments.author}</span>}
         <span className="facts">
           <Ago at={comment.at} />
-          {comment.editedAt && ' · edited'}
+          {comment.editedAt && t.comments.edited}
         </span>
       </p>
       {doing === 'edit' ? (
@@ -95,21 +96,21 @@ function CommentBody({ comment, host, onReply, onLeave }: Omit<Props, 'fresh' | 
         <Text text={comment.text} />
       )}
       {doing !== 'edit' && (
-        <div className="comment-actions" role="group" aria-label={`Actions for the comment of ${name}`}>
-          <LikeButton subject={comment.interactive} title={`the comment of ${name}`} counts={comment.interactive} />
+        <div className="comment-actions" role="group" aria-label={t.actions.of(t.comments.of(name))}>
+          <LikeButton subject={comment.interactive} title={t.comments.of(name)} counts={comment.interactive} />
           {onReply && userId !== null && (
             <button type="button" className="action" onClick={() => onReply(comment)}>
-              Reply
+              {t.comments.reply}
             </button>
           )}
           {own && doing === null && (
             <button type="button" className="action" autoFocus={done === 'edit'} onClick={() => setDoing('edit')}>
-              Edit
+              {t.edit}
             </button>
           )}
           {mayDelete && doing === null && (
             <button type="button" className="action" autoFocus={done === 'delete'} onClick={() => setDoing('delete')}>
-              Delete
+              {t.delete}
             </button>
           )}
           {mayDelete && doing === 'delete' && (
@@ -123,10 +124,10 @@ function CommentBody({ comment, host, onReply, onLeave }: Omit<Props, 'fresh' | 
                   actions.remove();
                 }}
               >
-                Delete it
+                {t.deleteIt}
               </button>
               <button type="button" className="action" onClick={stop}>
-                Keep it
+                {t.keepIt}
               </button>
             </>
           )}
@@ -139,7 +140,7 @@ function CommentBody({ comment, host, onReply, onLeave }: Omit<Props, 'fresh' | 
 // Edit is the form that replaces the text while it is edited.
 function Edit({ text: before, ...rest }: { text: string; onCancel: () => void; onSend: (text: string) => void }) {
   const [text, setText] = useState(before);
-  return <CommentForm label="Your comment" text={text} send="Save" onChange={setText} {...rest} />;
+  return <CommentForm label={t.comments.yours} text={text} send={t.save} onChange={setText} {...rest} />;
 }
 
 // focusComment moves the focus from a button that is about to be removed to its comment.
@@ -176,7 +177,7 @@ function Text({ text }: { text: string }) {
             setWhole(true);
           }}
         >
-          Show all of it
+          {t.comments.showAll}
         </button>
       )}
     </>

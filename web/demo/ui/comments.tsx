@@ -2,20 +2,16 @@ import { useState } from 'react';
 import { useClient } from 'urql';
 import { useStore } from '../api/store';
 import type { Subject } from '../api/subject';
+import { t } from '../messages';
 import type { CommentFragment } from '../operations';
 import { useSession } from '../session';
 import { Composer } from './composer';
 import { Dialog } from './dialog';
 import { draftOf } from './drafts';
 import { PendingComments } from './pending-comments';
-import { inFull } from './rolling-number';
 import { Thread, type Order } from './thread';
 
-const orders: readonly { readonly order: Order; readonly label: string }[] = [
-  { order: 'TOP', label: 'Top' },
-  { order: 'NEWEST', label: 'Newest' },
-  { order: 'OLDEST', label: 'Oldest' },
-];
+const orders: readonly Order[] = ['TOP', 'NEWEST', 'OLDEST'];
 
 interface Props {
   readonly subject: Subject;
@@ -29,7 +25,7 @@ interface Props {
 // Comments is the drawer with the comments on a subject.
 export function Comments({ subject, title, count, author, beside, onClose }: Props) {
   return (
-    <Dialog title={<>Comments <Count comments={count} /></>} shape="drawer" {...(beside && { beside })} onClose={onClose}>
+    <Dialog title={<>{t.comments.title} <Count comments={count} /></>} shape="drawer" {...(beside && { beside })} onClose={onClose}>
       <p className="picker-what">{title}</p>
       <Discussion subject={subject} author={author} onLeave={onClose} />
     </Dialog>
@@ -38,7 +34,7 @@ export function Comments({ subject, title, count, author, beside, onClose }: Pro
 
 // Count shows the number of comments, if known.
 export function Count({ comments }: { comments: number | undefined }) {
-  return comments === undefined ? null : <span className="thread-count">{inFull(comments)}</span>;
+  return comments === undefined ? null : <span className="thread-count">{t.format.number(comments)}</span>;
 }
 
 interface TalkProps extends Pick<Props, 'subject' | 'author'> {
@@ -59,18 +55,18 @@ export function Discussion({ subject, author, onLeave }: TalkProps) {
   return (
     <>
       <fieldset className="orders">
-        <legend className="unseen">Order</legend>
-        {orders.map(({ order: value, label }) => (
+        <legend className="unseen">{t.comments.order}</legend>
+        {orders.map((value) => (
           <label key={value}>
             <input type="radio" name="order" checked={value === order} onChange={() => setOrder(value)} />
-            {label}
+            {t.comments.orders[value]}
           </label>
         ))}
       </fieldset>
-      <div className="thread" role="region" aria-label="List of comments" tabIndex={0}>
+      <div className="thread" role="region" aria-label={t.comments.list} tabIndex={0}>
         {!live && (
           <p className="freshness-note" role="status">
-            New comments appear when the connection is restored.
+            {t.link.newComments}
           </p>
         )}
         <Thread

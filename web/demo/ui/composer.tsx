@@ -5,6 +5,7 @@ import { advise, unreached } from '../api/advice';
 import { requestId } from '../api/request-id';
 import { useStore, type Store } from '../api/store';
 import type { Subject } from '../api/subject';
+import { t } from '../messages';
 import { AddCommentDocument, type AddCommentInput, type CommentFragment } from '../operations';
 import { useSession } from '../session';
 import { CommentForm } from './comment-form';
@@ -51,7 +52,7 @@ export function Composer({ subject: { biz, bizId }, draft, onAdded }: Props) {
     if (error || !data) return change({ busy: false, problem: error ? advise(error).text : '' });
     draft.set(afterSending(draft.get(), input));
     onAdded(data.addComment.comment);
-    announce('Comment added.');
+    announce(t.comments.added);
   };
 
   if (!known) return null;
@@ -59,16 +60,16 @@ export function Composer({ subject: { biz, bizId }, draft, onAdded }: Props) {
     return (
       <p className="comment-form">
         <button type="button" className="button strong" onClick={openLogin}>
-          Log in to comment
+          {t.comments.logIn}
         </button>
       </p>
     );
   }
   return (
     <CommentForm
-      label={replyTo ? `Reply to ${replyTo.author ? nameOf(replyTo.author) : 'a comment'}` : 'Add a comment'}
+      label={replyTo ? t.comments.replyTo(replyTo.author && nameOf(replyTo.author)) : t.comments.add}
       text={text}
-      send="Send"
+      send={t.comments.send}
       busy={busy}
       problem={problem}
       field={field}
@@ -80,11 +81,11 @@ export function Composer({ subject: { biz, bizId }, draft, onAdded }: Props) {
     >
       {replyTo && (
         <p className="replying">
-          A reply to {replyTo.author ? nameOf(replyTo.author) : 'a comment'}
+          {t.comments.aReplyTo(replyTo.author && nameOf(replyTo.author))}
           <button
             type="button"
             className="plain"
-            aria-label="No reply"
+            aria-label={t.comments.noReply}
             onClick={() => {
               field.current?.focus();
               change({ replyTo: null });

@@ -1,3 +1,4 @@
+import { t } from '../messages';
 import { ConversationsDocument, FriendsDocument, type ConversationFragment } from '../operations';
 import { clipIn, links } from '../route';
 import { useSession } from '../session';
@@ -13,7 +14,7 @@ export function ConversationList({ current }: { current: string | undefined }) {
   return (
     <div className="conversations">
       <Pages
-        label="conversations"
+        label={t.more.conversations}
         auto
         query={ConversationsDocument}
         variables={(after) => ({ first: conversationsAtOnce, after })}
@@ -38,7 +39,7 @@ export function ConversationList({ current }: { current: string | undefined }) {
 function Row({ conversation: { with: other, latest, unread }, current }: { conversation: ConversationFragment; current: boolean }) {
   const { userId } = useSession();
   const name = nameOf(other);
-  const said = clipIn(latest.text) ? 'a clip' : latest.text;
+  const said = clipIn(latest.text) ? t.clips.inMessage : latest.text;
   return (
     <li>
       <a className="conversation" href={links.chat(other.userId)} aria-current={current ? 'page' : undefined} data-unread={unread > 0 || undefined}>
@@ -48,13 +49,12 @@ function Row({ conversation: { with: other, latest, unread }, current }: { conve
           <Ago at={latest.at} />
         </span>
         <span className="conversation-said" dir="auto">
-          {latest.from.userId === userId ? 'You: ' : ''}
-          {said}
+          {latest.from.userId === userId ? t.chats.own(said) : said}
         </span>
         {unread > 0 && (
           <span className="badge">
             {unread}
-            <span className="unseen"> unread</span>
+            <span className="unseen">{t.chats.unread}</span>
           </span>
         )}
       </a>
@@ -82,10 +82,10 @@ function Beginning() {
     <>
       <p className="conversations-none">
         <Icon name="mail" />
-        No messages yet. Write to a friend, or open anybody’s profile and choose Message.
+        {t.chats.none}
       </p>
       <Pages
-        label="friends"
+        label={t.more.friends}
         query={FriendsDocument}
         variables={(after) => ({ userId: userId!, first: 20, after })}
         info={({ user }) => user.friends.pageInfo}
@@ -108,7 +108,7 @@ function FriendRow({ id }: { id: string }) {
       <a className="conversation" href={links.chat(id)}>
         <Avatar name={name} />
         <span className="conversation-name">{name}</span>
-        <span className="conversation-said">Say hello</span>
+        <span className="conversation-said">{t.chats.sayHello}</span>
       </a>
     </li>
   );

@@ -1,5 +1,6 @@
 import { useId, useLayoutEffect, useRef, type ReactNode, type SyntheticEvent } from 'react';
 import { Store } from '../api/store';
+import { t } from '../messages';
 import { Icon } from './icons';
 
 interface Props {
@@ -58,7 +59,7 @@ export function Dialog({ title, shape, beside, onClose, children }: Props) {
       <div className="dialog-body">
         <div className="dialog-head">
           <h2 id={name}>{title}</h2>
-          <button type="button" className="plain" aria-label="Close" onClick={onClose}>
+          <button type="button" className="plain" aria-label={t.close} onClick={onClose}>
             <Icon name="close" />
           </button>
         </div>

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { t } from '../messages';
 import { links } from '../route';
 import { useSession } from '../session';
 import { Icon, type IconName } from './icons';
@@ -11,7 +12,7 @@ export function Empty({ icon, children }: { icon: IconName; children: ReactNode 
       <Icon name={icon} />
       <p>{children}</p>
       <a className="button" href={links.clips}>
-        To the feed
+        {t.toFeed}
       </a>
     </div>
   );
@@ -25,9 +26,9 @@ export function ForUsers({ children }: { children: ReactNode }) {
   return (
     <div className="empty">
       <Icon name="lock" />
-      <p>Only users have these lists. Log in to see yours.</p>
+      <p>{t.login.forUsers}</p>
       <button type="button" className="button strong" onClick={openLogin}>
-        Log in or register
+        {t.logInOrRegister}
       </button>
     </div>
   );

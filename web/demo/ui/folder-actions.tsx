@@ -1,10 +1,12 @@
 import { useState, type FormEvent } from 'react';
 import { useClient } from 'urql';
 import { advise, unconfirmed } from '../api/advice';
+import { t } from '../messages';
 import { DeleteFolderDocument, FolderItemsDocument, UpdateFolderDocument, type FolderFragment, type UpdateFolderInput } from '../operations';
 import { links } from '../route';
 import { Dialog } from './dialog';
 import { FolderFacts } from './folder-facts';
+import { folderName } from './folder-name';
 import { futureDefaultFolder, FolderPages } from './folder-pages';
 import { Icon } from './icons';
 import { showFailure, announce } from './notices';
@@ -18,26 +20,27 @@ export function FolderActions({ folder }: Props) {
   const update = useUpdate(folder);
   const [doing, setDoing] = useState<'edit' | 'delete' | null>(null);
   const stop = () => setDoing(null);
+  const shown = folderName(folder);
 
   const publish = async () => {
     const error = await update({ public: !folder.public });
-    if (error) showFailure(`${folder.public ? 'unpublish' : 'publish'} “${folder.name}”`, error, () => void publish());
-    else announce(folder.public ? `Only you see ${folder.name} now.` : `Others can see ${folder.name} now.`);
+    if (error) showFailure(t.attempts[folder.public ? 'unpublish' : 'publish'](shown), error, () => void publish());
+    else announce(folder.public ? t.folders.unpublished(shown) : t.folders.published(shown));
   };
   return (
-    <div className="folder-actions" role="group" aria-label={`Actions for ${folder.name}`}>
+    <div className="folder-actions" role="group" aria-label={t.actions.of(shown)}>
       <button type="button" className="button" aria-haspopup="dialog" onClick={() => setDoing('edit')}>
         <Icon name="pen" />
-        Edit
+        {t.edit}
       </button>
       <button type="button" className="button" onClick={() => void publish()}>
         <Icon name={folder.public ? 'lock' : 'globe'} />
-        {folder.public ? 'Unpublish' : 'Publish'}
+        {folder.public ? t.folders.unpublish : t.folders.publish}
       </button>
       {!folder.default && (
         <button type="button" className="button" aria-haspopup="dialog" onClick={() => setDoing('delete')}>
           <Icon name="bin" />
-          Delete
+          {t.delete}
         </button>
       )}
       {doing === 'edit' && <EditFolder folder={folder} onClose={stop} />}
@@ -59,7 +62,8 @@ function useUpdate({ id }: FolderFragment) {
 
 function EditFolder({ folder, onClose }: Props & { onClose: () => void }) {
   const update = useUpdate(folder);
-  const [name, setName] = useState(folder.name);
+  const shown = folderName(folder);
+  const [name, setName] = useState(shown);
   const [description, setDescription] = useState(folder.description);
   const [problem, setProblem] = useState('');
   const [busy, setBusy] = useState(false);
@@ -68,22 +72,22 @@ function EditFolder({ folder, onClose }: Props & { onClose: () => void }) {
     event.preventDefault();
     if (busy) return;
     setBusy(true);
-    const error = await update({ name: name.trim(), description: description.trim() });
+    const error = await update({ ...(name.trim() !== shown && { name: name.trim() }), description: description.trim() });
     setBusy(false);
     if (error) return setProblem(advise(error).text);
-    announce(`Saved ${name.trim()}.`);
+    announce(t.folders.saved(name.trim()));
     onClose();
   };
   return (
-    <Dialog title="Edit folder" onClose={onClose}>
+    <Dialog title={t.folders.editTitle} onClose={onClose}>
       <form className="stack" onSubmit={(event) => void submit(event)}>
         <label className="field">
-          <span>Name</span>
+          <span>{t.folders.name}</span>
           <input value={name} maxLength={100} onChange={(event) => setName(event.target.value)} autoComplete="off" aria-invalid={problem !== ''} />
         </label>
         <label className="field">
-          <span>Description</span>
-          <textarea rows={3} value={description} maxLength={1000} onChange={(event) => setDescription(event.target.value)} placeholder="What it is for" />
+          <span>{t.folders.description}</span>
+          <textarea rows={3} value={description} maxLength={1000} onChange={(event) => setDescription(event.target.value)} placeholder={t.folders.descriptionHint} />
         </label>
         {problem && (
           <p className="problem" role="alert">
@@ -91,7 +95,7 @@ function EditFolder({ folder, onClose }: Props & { onClose: () => void }) {
           </p>
         )}
         <button type="submit" className="button strong" disabled={!name.trim()} aria-busy={busy}>
-          Save
+          {t.save}
         </button>
       </form>
     </Dialog>
@@ -110,17 +114,17 @@ function DeleteFolder({ folder, onClose }: Props & { onClose: () => void }) {
     const { error } = await client.mutation(DeleteFolderDocument, { input: { id: folder.id, moveItemsTo: to } }).toPromise();
     setBusy(false);
     if (error) return setProblem(advise(error).text);
-    announce(`Deleted ${folder.name}.`);
+    announce(t.folders.deleted(folder.name));
     location.replace(links.folders);
   };
   return (
-    <Dialog title="Delete this folder?" onClose={onClose}>
+    <Dialog title={t.folders.deleteTitle} onClose={onClose}>
       <p className="picker-what">{folder.name}</p>
       {folder.itemCount > 0 && (
-        <div className="folders-choice" role="group" aria-label="Actions for its items">
+        <div className="folders-choice" role="group" aria-label={t.folders.ofItems}>
           <button type="button" className="choice" aria-pressed={to === null} onClick={() => setTo(null)}>
             <Icon name={to === null ? 'check' : 'close'} />
-            <span className="choice-name">Take {folder.itemCount === 1 ? 'its item' : `its ${folder.itemCount} items`} out</span>
+            <span className="choice-name">{t.folders.takeItemsOut(folder.itemCount)}</span>
           </button>
           <FolderPages
             choice={(other) =>
@@ -128,7 +132,7 @@ function DeleteFolder({ folder, onClose }: Props & { onClose: () => void }) {
               other.id !== futureDefaultFolder.id && (
                 <button type="button" className="choice" aria-pressed={to === other.id} onClick={() => setTo(other.id)}>
                   <Icon name={to === other.id ? 'check' : 'folder'} />
-                  <span className="choice-name">Move to {other.name}</span>
+                  <span className="choice-name">{t.folders.moveItemsTo(folderName(other))}</span>
                   <FolderFacts folder={other} />
                 </button>
               )
@@ -142,7 +146,7 @@ function DeleteFolder({ folder, onClose }: Props & { onClose: () => void }) {
         </p>
       )}
       <button type="button" className="button strong" aria-busy={busy} onClick={() => void remove()}>
-        Delete folder
+        {t.folders.delete}
       </button>
     </Dialog>
   );

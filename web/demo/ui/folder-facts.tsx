@@ -1,3 +1,4 @@
+import { t } from '../messages';
 import type { FolderFragment } from '../operations';
 import { Icon } from './icons';
 
@@ -5,9 +6,9 @@ import { Icon } from './icons';
 export function FolderFacts({ folder }: { folder: FolderFragment }) {
   return (
     <span className="facts">
-      {folder.itemCount} {folder.itemCount === 1 ? 'item' : 'items'}
+      {t.counts.items(folder.itemCount)}
       <Icon name={folder.public ? 'globe' : 'lock'} />
-      <span className="unseen">{folder.public ? 'public' : 'only you see it'}</span>
+      <span className="unseen">{folder.public ? t.folders.public : t.folders.private}</span>
     </span>
   );
 }

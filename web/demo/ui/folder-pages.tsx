@@ -1,10 +1,12 @@
 import type { Client } from '@urql/core';
 import type { ReactNode } from 'react';
 import { keyOf, type Subject } from '../api/subject';
+import { t } from '../messages';
 import { MyFoldersDocument, type FolderShelfFragment, type MyFoldersQuery } from '../operations';
 import { links } from '../route';
 import { Empty } from './empty';
 import { FolderFacts } from './folder-facts';
+import { folderName } from './folder-name';
 import { Icon } from './icons';
 import { useItem } from './item';
 import { Pages, type PageProps } from './pages';
@@ -34,7 +36,7 @@ export function refetchFolders(client: Client): void {
 export function FolderPages({ choice }: { choice?: (folder: FolderShelfFragment) => ReactNode }) {
   return (
     <Pages
-      label="folders"
+      label={t.more.folders}
       query={MyFoldersDocument}
       variables={(after) => ({ first: atOnce, after })}
       info={(data) => data.viewer?.folders.pageInfo}
@@ -49,7 +51,7 @@ function FolderPage({ data, first, choice }: PageProps<MyFoldersQuery> & { choic
   const folders = edges.map(({ node }) => node);
   // The default folder is created when an item is first collected into it.
   if (choice && first && !pageInfo?.hasNextPage && !folders.some((folder) => folder.default)) folders.unshift(futureDefaultFolder);
-  if (first && folders.length === 0) return <Empty icon="folder">No folders yet. Collect an item or create a folder.</Empty>;
+  if (first && folders.length === 0) return <Empty icon="folder">{t.folders.none}</Empty>;
   if (!choice) return <FolderShelves folders={folders} />;
   return (
     <ul className="folders-choice">
@@ -88,7 +90,7 @@ export function FolderShelves({ folders }: { folders: readonly FolderShelfFragme
                 <ShelfPicture key={keyOf(interactive)} {...interactive} />
               ))}
             </span>
-            <span className="shelf-name">{folder.name}</span>
+            <span className="shelf-name">{folderName(folder)}</span>
             <FolderFacts folder={folder} />
           </a>
         </li>

@@ -1,10 +1,12 @@
 import { useRef, useState, type FormEvent } from 'react';
 import { useClient } from 'urql';
 import { advise, unconfirmed } from '../api/advice';
+import { t } from '../messages';
 import { CreateFolderDocument, type FolderFragment } from '../operations';
 import type { Actions } from './actions';
 import { Dialog } from './dialog';
 import { FolderFacts } from './folder-facts';
+import { folderName } from './folder-name';
 import { FolderPages, refetchFolders } from './folder-pages';
 import { Icon } from './icons';
 
@@ -22,13 +24,13 @@ export function FolderPicker({ title, current, actions, onClose }: Props) {
     onClose();
   };
   return (
-    <Dialog title={current ? 'Move to another folder' : 'Collect in a folder'} onClose={onClose}>
+    <Dialog title={current ? t.folders.move : t.folders.collect} onClose={onClose}>
       <p className="picker-what">{title}</p>
       <FolderPages
         choice={(folder) => (
           <button type="button" className="choice" aria-pressed={folder.id === current} onClick={() => put(folder)}>
             <Icon name={folder.id === current ? 'check' : 'folder'} />
-            <span className="choice-name">{folder.name}</span>
+            <span className="choice-name">{folderName(folder)}</span>
             <FolderFacts folder={folder} />
           </button>
         )}
@@ -44,9 +46,9 @@ export function FolderPicker({ title, current, actions, onClose }: Props) {
               onClose();
             }}
           >
-            Take it out
+            {t.folders.takeOut}
           </button>
-          <span>It is removed from all your folders.</span>
+          <span>{t.folders.takeOutHint}</span>
         </p>
       )}
     </Dialog>
@@ -79,25 +81,25 @@ export function NewFolder({ onMade }: { onMade: (folder: FolderFragment) => void
     <form className="new-folder" onSubmit={(event) => void submit(event)}>
       <div className="field-row">
         <label className="field">
-          <span>New folder</span>
+          <span>{t.folders.new}</span>
           <input
             ref={field}
             value={name}
             maxLength={100}
             onChange={(event) => setName(event.target.value)}
-            placeholder="For the weekend"
+            placeholder={t.folders.placeholder}
             autoComplete="off"
             aria-invalid={problem !== ''}
           />
         </label>
         <button type="submit" className="button strong" disabled={!name.trim() || busy}>
           <Icon name="plus" />
-          Create
+          {t.folders.create}
         </button>
       </div>
       <label className="tick">
         <input type="checkbox" checked={shared} onChange={(event) => setShared(event.target.checked)} />
-        Others can see it
+        {t.folders.othersSeeIt}
       </label>
       {problem && (
         <p className="problem" role="alert">

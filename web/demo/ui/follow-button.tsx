@@ -1,11 +1,11 @@
 import { isKnown } from '../api/freshness';
+import { t } from '../messages';
 import type { CardFragment, NamedFragment } from '../operations';
 import { links } from '../route';
 import { useSession } from '../session';
 import { useActions } from './actions';
 import { Avatar } from './avatar';
 import { Icon } from './icons';
-import { inFull } from './rolling-number';
 import { useName } from './name';
 import { openLogin } from './viewer-dialog';
 import { useWaiting } from './will-send';
@@ -31,11 +31,11 @@ export function FollowButton({ person: confirmed, profile, plain = false }: Prop
       data-on={on || undefined}
       data-waiting={waiting ? true : undefined}
       title={waiting}
-      aria-label={`${on ? `Following ${name}. Unfollow` : `Follow ${name}`}${waiting ? `. ${waiting}` : ''}`}
+      aria-label={t.withNote(on ? t.actions.unfollowWhom(name) : t.actions.followWhom(name), waiting)}
       onClick={() => (userId === null ? openLogin() : actions.follow(!on))}
     >
       <Icon name={on ? 'check' : 'plus'} />
-      {on ? 'Following' : 'Follow'}
+      {on ? t.actions.following : t.actions.follow}
     </button>
   );
 }
@@ -53,8 +53,8 @@ export function PersonRow({ person: confirmed, profile }: Props) {
         <span>{name}</span>
       </a>
       <span className="facts">
-        {known ? `${inFull(person.followerCount)} ${person.followerCount === 1 ? 'follower' : 'followers'}` : 'followers unavailable'}
-        {person.bizId === userId && ' · you'}
+        {known ? t.counts.followers(person.followerCount) : t.people.followersUnavailable}
+        {person.bizId === userId && t.people.you}
       </span>
       <FollowButton person={person} profile={profile} />
     </li>

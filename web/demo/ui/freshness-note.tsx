@@ -1,3 +1,4 @@
+import { t } from '../messages';
 import type { CardFragment } from '../operations';
 import { Icon } from './icons';
 
@@ -9,9 +10,7 @@ export function FreshnessNote({ cards }: { cards: readonly CardFragment[] }) {
   return (
     <p className="freshness-note" role="status">
       <Icon name="clock" />
-      {unknown > 0
-        ? 'Some counts are currently unavailable: the service cannot reach its database. Your actions are kept, or a notice says otherwise.'
-        : 'Some counts may be outdated. They are updated when the service has caught up.'}
+      {unknown > 0 ? t.link.countsUnavailable : t.link.countsStale}
     </p>
   );
 }

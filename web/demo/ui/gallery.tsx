@@ -8,7 +8,7 @@ import { LiveCards } from './live-cards';
 import { Pages } from './pages';
 
 interface Props<Data, Variables extends AnyVariables> {
-  readonly label: string; // names the entries, for the More button
+  readonly label: string; // of the button for the next page
   readonly query: DocumentInput<Data, Variables>;
   readonly variables: (after: string | null) => Variables;
   readonly list: (data: Data) => List | undefined;

@@ -1,12 +1,13 @@
 import { isKnown } from '../api/freshness';
-import { topics, type Item } from '../content/catalogue';
+import type { Item } from '../content/catalogue';
+import { t } from '../messages';
 import type { ItemFragment } from '../operations';
 import { CardActions } from './card-actions';
 import { CardAuthor } from './card-author';
 import { Count, Discussion } from './comments';
 import { Cover } from './cover';
 import { Dialog } from './dialog';
-import { inFull } from './rolling-number';
+import { Marked } from './marked';
 
 interface Props {
   readonly item: Item;
@@ -17,7 +18,7 @@ interface Props {
 
 // ItemDialog shows one item beside its comments.
 export function ItemDialog({ item, counts, comments, onClose }: Props) {
-  const reads = counts && isKnown(counts.freshness) ? `${inFull(counts.readCount)} ${counts.readCount === 1 ? 'read' : 'reads'}` : 'reads unavailable';
+  const reads = counts && isKnown(counts.freshness) ? t.counts.reads(counts.readCount) : t.items.readsUnavailable;
   return (
     <Dialog title={item.title} shape="sheet" onClose={onClose}>
       <div className="sheet-item">
@@ -25,22 +26,18 @@ export function ItemDialog({ item, counts, comments, onClose }: Props) {
           <Cover item={item} />
         </div>
         <p className="card-topic">
-          {topics[item.topic]}, {item.minutes} min
+          {t.items.length(t.topics[item.topic], item.minutes)}
           <span>{reads}</span>
         </p>
         <CardAuthor author={counts?.author} onLeave={onClose} />
         <CardActions item={item} counts={counts} talk={false} />
         <p className="hint">
-          Titles, texts and pictures come from the content service of an app. Ovation knows this one as{' '}
-          <code>
-            {item.biz}/{item.bizId}
-          </code>
-          .
+          <Marked text={t.items.source(`${item.biz}/${item.bizId}`)}>{(part) => <code>{part}</code>}</Marked>
         </p>
       </div>
-      <section className="sheet-talk" aria-label="Comments">
+      <section className="sheet-talk" aria-label={t.comments.title}>
         <h3>
-          Comments <Count comments={comments} />
+          {t.comments.title} <Count comments={comments} />
         </h3>
         <Discussion subject={item} author={counts?.author?.userId} onLeave={onClose} />
       </section>

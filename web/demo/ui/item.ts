@@ -4,6 +4,7 @@ import { useStore } from '../api/store';
 import { isClipId } from '../api/subject';
 import type { ClipFragment } from '../operations';
 import { find, isListed, type Item } from '../content/catalogue';
+import { t } from '../messages';
 import { useSession } from '../session';
 
 type Found = Pick<ClipFragment, 'title' | 'coverUrl'> | null | undefined;
@@ -18,7 +19,7 @@ export function useItem(biz: string, bizId: string): { item: Item; coverUrl?: st
   const clip = useStore(useMemo(() => (asks ? connection.clips.of(bizId) : none), [asks, connection, bizId]));
   return useMemo(() => {
     const item = find(biz, bizId);
-    if (!clip) return { item: asks ? { ...item, title: clip === null ? 'A deleted clip' : 'A clip' } : item };
+    if (!clip) return { item: asks ? { ...item, title: clip === null ? t.clips.deleted : t.clips.unknown } : item };
     return { item: { ...item, title: clip.title }, coverUrl: clip.coverUrl };
   }, [biz, bizId, clip, asks]);
 }

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import { Store, useStore } from '../api/store';
+import { t } from '../messages';
 import { Dialog, dialogs } from './dialog';
 
 const storageKey = 'ovation:demo:keys';
@@ -9,35 +10,39 @@ const open = new Store(false);
 // openKeys opens the list of the keys.
 export const openKeys = () => open.set(true);
 
-const groups: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
-  [
-    'The clip in view',
+// groups returns the keys and what each does.
+function groups(): readonly (readonly [string, readonly (readonly [string, string])[]])[] {
+  const { names, ofClip, ofTexts, ofEverywhere } = t.keys;
+  return [
     [
-      ['↓ or J', 'next clip'],
-      ['↑ or K', 'previous clip'],
-      ['Space', 'play or pause'],
-      ['L', 'like'],
-      ['C', 'comments'],
-      ['F', 'collect in a folder'],
-      ['S', 'share'],
-      ['M', 'sound'],
+      t.keys.clip,
+      [
+        [t.format.either(['↓', 'J']), ofClip.next],
+        [t.format.either(['↑', 'K']), ofClip.previous],
+        [names.space, ofClip.play],
+        ['L', ofClip.like],
+        ['C', ofClip.comments],
+        ['F', ofClip.collect],
+        ['S', ofClip.share],
+        ['M', ofClip.sound],
+      ],
     ],
-  ],
-  [
-    'Messages and comments',
     [
-      ['Enter', 'send'],
-      ['Shift Enter', 'new line'],
+      t.keys.texts,
+      [
+        [names.enter, ofTexts.send],
+        [names.shiftEnter, ofTexts.newLine],
+      ],
     ],
-  ],
-  [
-    'Everywhere',
     [
-      ['?', 'this list'],
-      ['Esc', 'close'],
+      t.keys.everywhere,
+      [
+        ['?', ofEverywhere.list],
+        [names.escape, ofEverywhere.close],
+      ],
     ],
-  ],
-];
+  ];
+}
 
 // useKeys calls back for a key that is pressed outside text fields and dialogs, without
 // other keys that change its meaning. Viewers can turn it off.
@@ -80,8 +85,8 @@ export function Keys() {
     }
   };
   return (
-    <Dialog title="Keys" onClose={() => open.set(false)}>
-      {groups.map(([title, keys]) => (
+    <Dialog title={t.keys.title} onClose={() => open.set(false)}>
+      {groups().map(([title, keys]) => (
         <section key={title} className="keys">
           <h3>{title}</h3>
           <dl>
@@ -98,7 +103,7 @@ export function Keys() {
       ))}
       <label className="tick">
         <input type="checkbox" checked={letters} onChange={(event) => change(event.target.checked)} />
-        Single letters act
+        {t.keys.letters}
       </label>
     </Dialog>
   );

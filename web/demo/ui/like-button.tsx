@@ -1,11 +1,12 @@
 import { useState } from 'react';
 import { isKnown } from '../api/freshness';
 import type { Subject } from '../api/subject';
+import { t } from '../messages';
 import type { CardFragment } from '../operations';
 import { useSession } from '../session';
 import { useActions } from './actions';
 import { Icon } from './icons';
-import { inFull, RollingNumber } from './rolling-number';
+import { RollingNumber } from './rolling-number';
 import { openLogin } from './viewer-dialog';
 import { useWaiting } from './will-send';
 
@@ -34,7 +35,7 @@ export function LikeButton({ subject, title, counts: confirmed }: Props) {
       className="action like"
       disabled={!counts}
       aria-pressed={on}
-      aria-label={`Like${spoken(count, 'like')}${waiting ? `. ${waiting}` : ''}`}
+      aria-label={t.withNote(t.actions.like(count), waiting)}
       title={waiting}
       data-waiting={waiting ? true : undefined}
       onClick={toggle}
@@ -46,11 +47,6 @@ export function LikeButton({ subject, title, counts: confirmed }: Props) {
       <RollingNumber value={count} />
     </button>
   );
-}
-
-// spoken returns a count as part of a button's accessible name.
-export function spoken(count: number | undefined, unit: string): string {
-  return count === undefined ? '' : `, ${inFull(count)} ${unit}${count === 1 ? '' : 's'}`;
 }
 
 // Burst is the animation of the viewer's own like.

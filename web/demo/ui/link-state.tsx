@@ -1,19 +1,9 @@
 import type { Status } from '@ovation/client';
 import { useStore } from '../api/store';
+import { t } from '../messages';
 import { useSession } from '../session';
 import { useOnline } from './online';
 import { useWillSend } from './will-send';
-
-const states: Record<Exclude<Status['state'], 'idle'>, { label: string; text: string }> = {
-  connecting: { label: 'Connecting', text: 'The page is connecting to the server for live counts.' },
-  live: { label: 'Live', text: 'Counts change as others act.' },
-  reconnecting: { label: 'Reconnecting', text: 'The connection to the server is lost. Counts may be outdated; the page keeps trying.' },
-  offline: { label: 'Offline', text: 'This device is offline. Counts may be outdated.' },
-  rejected: { label: 'Signed out', text: 'The server rejected the token. Log in again.' },
-  failed: { label: 'Not live', text: 'The server has closed the connection. Counts are no longer updated: reload the page.' },
-};
-
-const waiting = { label: 'Connecting', text: 'The server has not responded yet. The page keeps trying.' };
 
 // LinkState shows whether the view is live and, on request, why it is not. It shows nothing
 // in views that never change by themselves. The stream of messages, which every view of a
@@ -26,13 +16,13 @@ export function LinkState({ messages }: { messages: boolean }) {
   const held = useStore(connection.outbox.pending).filter((one) => one.waits).length;
   const later = useWillSend();
   if (state === 'idle' && known) return null;
-  const { label, text } = state === 'idle' ? waiting : states[state];
-  const said = status.reason && (state === 'rejected' || state === 'failed' || state === 'reconnecting') ? `${text} It said: ${status.reason}.` : text;
-  const why = held > 0 ? `${said} ${held === 1 ? 'One thing waits' : `${held} things wait`}. ${later}` : said;
+  const { label, text } = state === 'idle' ? t.link.waiting : t.link[state];
+  const said = status.reason && (state === 'rejected' || state === 'failed' || state === 'reconnecting') ? t.link.said(text, status.reason) : text;
+  const why = held > 0 ? t.link.sentences([said, t.link.held(held), later]) : said;
   return (
     <div className="link-state" data-state={state}>
       {/* This version of React does not support the popover attributes. */}
-      <button type="button" title={why} aria-label={`${label}. Why?`} {...{ popovertarget: 'link-why' }}>
+      <button type="button" title={why} aria-label={t.link.why(label)} {...{ popovertarget: 'link-why' }}>
         <span className="link-dot" />
         <span className="link-label">{label}</span>
       </button>
@@ -40,7 +30,7 @@ export function LinkState({ messages }: { messages: boolean }) {
         {why}
       </p>
       <p className="unseen" role="status">
-        {label}. {why}
+        {t.link.status(label, why)}
       </p>
     </div>
   );

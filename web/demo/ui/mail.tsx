@@ -4,6 +4,7 @@ import { useClient, useQuery, useSubscription } from 'urql';
 import { ask } from '../api/ask';
 import { unconfirmed } from '../api/advice';
 import { useStore } from '../api/store';
+import { t } from '../messages';
 import { ConversationsDocument, MessagesDocument, type MessageFragment } from '../operations';
 import type { Route } from '../route';
 import { useSession } from '../session';
@@ -96,7 +97,7 @@ function NewMessage({ message }: { message: MessageFragment }) {
   const name = useName(message.from.userId);
   const { id } = message;
   useEffect(() => {
-    if (name !== '…') announce(`New message from ${name}.`);
+    if (name !== '…') announce(t.chats.newFrom(name));
   }, [id, name]);
   return null;
 }

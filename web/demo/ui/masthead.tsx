@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'react';
 import { Brand } from '../../shared/brand';
+import { t } from '../messages';
 import { links, type Route } from '../route';
 import { useSession } from '../session';
 import { Avatar } from './avatar';
@@ -20,14 +21,14 @@ export function Masthead({ route }: { route: Route }) {
   return (
     <header className="masthead">
       <Brand to={links.clips} />
-      <nav className="views" aria-label="Views">
-        <Tab to={links.clips} icon="play" label="Feed" current={here === 'clips'} />
-        <Tab to={links.browse} icon="feed" label="Browse" current={here === 'browse'} />
-        <Tab to={links.search()} icon="search" label="Search" current={here === 'search'} mark />
-        <Tab to={links.chats} icon="mail" label="Chats" current={here === 'chats'} count={unread} />
-        <Tab to={links.likes} icon="heart" label="Likes" current={here === 'likes'} wide />
-        <Tab to={links.folders} icon="folder" label="Folders" current={here === 'folders'} wide />
-        <Tab to={links.profile} icon="person" label="Profile" current={here === 'person'} />
+      <nav className="views" aria-label={t.masthead.views}>
+        <Tab to={links.clips} icon="play" label={t.masthead.tabs.feed} current={here === 'clips'} />
+        <Tab to={links.browse} icon="feed" label={t.masthead.tabs.browse} current={here === 'browse'} />
+        <Tab to={links.search()} icon="search" label={t.masthead.tabs.search} current={here === 'search'} mark />
+        <Tab to={links.chats} icon="mail" label={t.masthead.tabs.chats} current={here === 'chats'} count={unread} />
+        <Tab to={links.likes} icon="heart" label={t.masthead.tabs.likes} current={here === 'likes'} wide />
+        <Tab to={links.folders} icon="folder" label={t.masthead.tabs.folders} current={here === 'folders'} wide />
+        <Tab to={links.profile} icon="person" label={t.masthead.tabs.profile} current={here === 'person'} />
       </nav>
       <LinkState messages={here === 'chats'} />
       <UploadButton />
@@ -61,12 +62,12 @@ function Tab({ to, icon, label, current, count = 0, wide = false, mark = false }
         <Icon name={icon} filled={current && !mark} />
         {count > 0 && (
           <span className="badge" aria-hidden="true">
-            {count > 99 ? '99+' : count}
+            {count > 99 ? '99+' : t.format.number(count)}
           </span>
         )}
       </span>
       {label}
-      {count > 0 && <span className="unseen">, {count} unread</span>}
+      {count > 0 && <span className="unseen">{t.masthead.unread(count)}</span>}
     </a>
   );
 }
@@ -84,11 +85,11 @@ function Viewer() {
     <span className="viewer" ref={place}>
       {known && userId === null && (
         <button type="button" className="button viewer-login" onClick={openLogin}>
-          Log in
+          {t.logIn}
         </button>
       )}
       {known && userId !== null && (
-        <a className="viewer-link" href={links.profile} aria-label={`${name}, your profile`}>
+        <a className="viewer-link" href={links.profile} aria-label={t.masthead.viewer(name)}>
           <Avatar name={name} />
           <span className="viewer-name">{name}</span>
         </a>

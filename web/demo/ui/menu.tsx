@@ -1,4 +1,5 @@
 import { useRef } from 'react';
+import { t } from '../messages';
 import { acceptsNames } from '../remembered';
 import { useSession } from '../session';
 import { Icon } from './icons';
@@ -15,10 +16,10 @@ export function Menu() {
   return (
     <div className="menu">
       {/* This version of React does not support the popover attributes. */}
-      <button type="button" className="plain" aria-label="More" {...{ popovertarget: 'menu' }}>
+      <button type="button" className="plain" aria-label={t.masthead.more} {...{ popovertarget: 'menu' }}>
         <Icon name="menu" />
       </button>
-      <nav ref={menu} className="menu-items" id="menu" aria-label="More" {...{ popover: 'auto' }}>
+      <nav ref={menu} className="menu-items" id="menu" aria-label={t.masthead.more} {...{ popover: 'auto' }}>
         {dev && (
           <button
             type="button"
@@ -28,7 +29,7 @@ export function Menu() {
             }}
           >
             <Icon name="people" />
-            Act as somebody else
+            {t.actAs.title}
           </button>
         )}
         <button
@@ -40,7 +41,7 @@ export function Menu() {
           }}
         >
           <Icon name="keys" />
-          Keys
+          {t.masthead.keys}
         </button>
         <a href={userId !== null && dev ? `/?user=${encodeURIComponent(userId)}` : '/'}>
           <Icon name="code" />
@@ -49,7 +50,7 @@ export function Menu() {
         {acceptsNames() && (
           <a href="/data">
             <Icon name="table" />
-            Data
+            {t.masthead.data}
           </a>
         )}
       </nav>

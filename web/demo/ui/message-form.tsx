@@ -1,4 +1,5 @@
 import { useId, useRef, useState, type FormEvent, type KeyboardEvent } from 'react';
+import { t } from '../messages';
 import { Icon } from './icons';
 import { sends } from './sends';
 
@@ -30,19 +31,19 @@ export function MessageForm({ to, onSend }: { to: string; onSend: (text: string)
           rows={1}
           value={text}
           dir="auto"
-          aria-label={`Message to ${to}`}
+          aria-label={t.chats.messageTo(to)}
           aria-describedby={hint}
-          placeholder="Message"
+          placeholder={t.chats.message}
           enterKeyHint="send"
           onChange={(event) => setText(event.target.value)}
           onKeyDown={onKeyDown}
         />
-        <button type="submit" className="button strong" aria-label="Send" disabled={!fit}>
+        <button type="submit" className="button strong" aria-label={t.chats.send} disabled={!fit}>
           <Icon name="send" />
         </button>
       </div>
       <p id={hint} className={left < 0 ? 'problem' : 'hint'}>
-        {left < countFrom && (left < 0 ? `${-left} characters too many.` : `${left} characters left.`)}
+        {left < countFrom && (left < 0 ? t.charactersTooMany(-left) : t.charactersLeft(left))}
       </p>
     </form>
   );

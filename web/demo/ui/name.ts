@@ -1,6 +1,7 @@
 import type { Watched } from '@ovation/client';
 import { useMemo } from 'react';
 import { useStore } from '../api/store';
+import { t } from '../messages';
 import type { NamedFragment } from '../operations';
 import { useSession } from '../session';
 
@@ -20,7 +21,7 @@ export function useProfile(userId: string | null): NamedFragment['profile'] | un
 export function useName(userId: string | null, profile?: { readonly name: string } | null): string {
   const found = useProfile(profile ? null : userId);
   if (profile ?? found) return (profile ?? found)!.name;
-  return found === undefined ? '…' : (userId ?? 'anonymous');
+  return found === undefined ? '…' : (userId ?? t.anonymous);
 }
 
 // nameOf returns the name of a user whose profile is known.

@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { t } from '../messages';
 import { Dialog } from './dialog';
 import { NewFolder } from './folder-picker';
 import { Icon } from './icons';
@@ -10,10 +11,10 @@ export function NewFolderButton() {
     <div className="tools">
       <button type="button" className="button strong" onClick={() => setMaking(true)}>
         <Icon name="plus" />
-        New folder
+        {t.folders.new}
       </button>
       {making && (
-        <Dialog title="New folder" onClose={() => setMaking(false)}>
+        <Dialog title={t.folders.new} onClose={() => setMaking(false)}>
           <NewFolder onMade={() => setMaking(false)} />
         </Dialog>
       )}

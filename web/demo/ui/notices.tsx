@@ -3,6 +3,7 @@ import { createPortal } from 'react-dom';
 import type { CombinedError } from '@urql/core';
 import { advise, unconfirmed } from '../api/advice';
 import { Store, useStore } from '../api/store';
+import { t } from '../messages';
 import { dialogs } from './dialog';
 import { Icon } from './icons';
 import { openLogin } from './viewer-dialog';
@@ -34,15 +35,15 @@ export function showNotice(text: string, about = text, action?: Notice['action']
   release(id);
 }
 
-// showFailure shows the error of an attempt ("like “title”") and what to do about it; again
+// showFailure shows the error of an attempt, one of t.attempts, and what to do about it; again
 // repeats the attempt.
 export function showFailure(attempt: string, error: CombinedError, again?: () => void): void {
   const advice = advise(error);
-  const text = `${unconfirmed(error) ? 'Tried to' : 'Could not'} ${attempt}. ${advice.text}`;
+  const text = (unconfirmed(error) ? t.errors.unconfirmed : t.errors.failed)(attempt, advice.text);
   const action = advice.signIn
-    ? { label: 'Log in', run: () => openLogin() }
+    ? { label: t.logIn, run: () => openLogin() }
     : advice.retry && again
-      ? { label: 'Try again', run: again }
+      ? { label: t.tryAgain, run: again }
       : undefined;
   showNotice(text, text, action);
 }
@@ -80,7 +81,7 @@ export function Notices() {
             <div className="unseen" role="status" aria-live="polite">
               {announced}
             </div>
-            <div className="notices" role="region" aria-label="Notices" aria-live="polite" ref={dialog ? undefined : takePlace}>
+            <div className="notices" role="region" aria-label={t.masthead.notices} aria-live="polite" ref={dialog ? undefined : takePlace}>
               {notices.map((notice) => (
                 <NoticeCard key={notice.id} notice={notice} />
               ))}
@@ -136,7 +137,7 @@ function NoticeCard({ notice: { id, text, action } }: { notice: Notice }) {
           {action.label}
         </button>
       )}
-      <button type="button" className="plain" aria-label="Dismiss" onClick={() => dismiss(id)}>
+      <button type="button" className="plain" aria-label={t.masthead.dismiss} onClick={() => dismiss(id)}>
         <Icon name="close" />
       </button>
     </div>

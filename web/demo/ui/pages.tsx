@@ -2,6 +2,7 @@ import type { AnyVariables, DocumentInput } from '@urql/core';
 import { useEffect, useLayoutEffect, useRef, useState, type ReactNode } from 'react';
 import { useQuery } from 'urql';
 import { adviseReader } from '../api/advice';
+import { t } from '../messages';
 import { useSession } from '../session';
 import { Icon } from './icons';
 
@@ -11,7 +12,7 @@ export interface PageProps<Data> {
 }
 
 interface Props<Data, Variables extends AnyVariables> {
-  readonly label: string; // names the entries, for the More button
+  readonly label: string; // of the button for the next page
   readonly query: DocumentInput<Data, Variables>;
   readonly variables: (after: string | null) => Variables;
   readonly info: (data: Data) => { hasNextPage: boolean; endCursor: string | null } | undefined;
@@ -90,7 +91,7 @@ export function Failed({ error, onAgain }: { error: Parameters<typeof adviseRead
     <div className="failed" role="alert">
       <p>{adviseReader(error)}</p>
       <button type="button" className="button" onClick={onAgain}>
-        Try again
+        {t.tryAgain}
       </button>
     </div>
   );
@@ -116,7 +117,7 @@ export function More({ label, auto, busy, onMore }: { label: string; auto: boole
     <p className="more">
       <button type="button" className="button" ref={button} aria-busy={busy} onClick={onMore}>
         <Icon name="plus" />
-        More {label}
+        {label}
       </button>
     </p>
   );

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'react';
 import { isKnown } from '../api/freshness';
 import { isClipId, isContent, type Subject } from '../api/subject';
+import { t } from '../messages';
 import { PersonClipsDocument, WorksDocument, type ClipFragment } from '../operations';
 import { links } from '../route';
 import { useSession } from '../session';
@@ -8,7 +9,6 @@ import { Gallery } from './gallery';
 import { Icon } from './icons';
 import { useName } from './name';
 import { Pages } from './pages';
-import { inFull } from './rolling-number';
 
 const atOnce = 24;
 const worksAtOnce = 20;
@@ -19,12 +19,12 @@ export function PersonClips({ userId }: { userId: string }) {
   const { userId: viewer } = useSession();
   const name = useName(userId);
   const [clips, setClips] = useState<number>(); // on the first page
-  const none = viewer === userId ? 'You have published nothing yet.' : `${name} has published nothing yet.`;
+  const none = t.people.noClips(viewer === userId ? null : name);
   return (
     <>
       <div className="covers">
         <Pages
-          label="clips"
+          label={t.more.clips}
           auto
           query={PersonClipsDocument}
           variables={(after) => ({ userId, first: atOnce, after })}
@@ -34,7 +34,7 @@ export function PersonClips({ userId }: { userId: string }) {
       </div>
       {clips !== undefined && (
         <Gallery
-          label="works"
+          label={t.more.works}
           query={WorksDocument}
           variables={(after) => ({ userId, first: worksAtOnce, after })}
           list={({ user }) => user.works}
@@ -69,8 +69,8 @@ function CoverLink({ clip }: { clip: ClipFragment }) {
         {isKnown(freshness) && (
           <span className="cover-likes">
             <Icon name="heart" filled />
-            {inFull(likeCount)}
-            <span className="unseen"> likes</span>
+            <span aria-hidden="true">{t.format.number(likeCount)}</span>
+            <span className="unseen">{t.counts.likes(likeCount)}</span>
           </span>
         )}
       </span>

@@ -1,5 +1,6 @@
 import { useMemo } from 'react';
 import { useSubscription } from 'urql';
+import { t } from '../messages';
 import {
   FollowersDocument,
   FollowingDocument,
@@ -30,38 +31,37 @@ type Profile = NamedFragment['profile'];
 export function PersonSection({ userId, section }: { userId: string; section: Section }) {
   const { userId: viewer } = useSession();
   const name = useName(userId);
-  const who = userId === viewer ? 'you' : name;
-  const does = (verb: string) => (userId === viewer ? `You ${verb}` : `${name} ${verb}s`);
+  const who = userId === viewer ? null : name;
   const variables = (after: string | null) => ({ userId, first: atOnce, after });
   switch (section) {
     case 'clips':
       return <PersonClips userId={userId} />;
     case 'likes':
-      return <Gallery label="likes" query={PersonLikesDocument} variables={variables} list={({ user }) => user.likes} icon="heart" none={`${does('like')} nothing yet.`} />;
+      return <Gallery label={t.more.likes} query={PersonLikesDocument} variables={variables} list={({ user }) => user.likes} icon="heart" none={t.people.noLikes(who)} />;
     case 'folders':
       return (
         <>
           {userId === viewer && <NewFolderButton />}
           <Pages
-            label="folders"
+            label={t.more.folders}
             auto
             query={PersonFoldersDocument}
             variables={variables}
             info={({ user }) => user.folders.pageInfo}
             page={({ data, first }) => {
               const folders = data?.user.folders.edges.map(({ node }) => node);
-              if (folders?.length === 0 && first) return <Empty icon="folder">{userId === viewer ? 'No folders yet.' : `${name} has no folder that others can see.`}</Empty>;
+              if (folders?.length === 0 && first) return <Empty icon="folder">{userId === viewer ? t.folders.noneOfYours : t.folders.noneOf(name)}</Empty>;
               return folders && <FolderShelves folders={folders} />;
             }}
           />
         </>
       );
     case 'reads':
-      return userId === viewer ? <Reads /> : <Empty icon="eye">Nobody but {userId} can see what {userId} has read.</Empty>;
+      return userId === viewer ? <Reads /> : <Empty icon="eye">{t.people.hiddenReads(userId)}</Empty>;
     case 'friends':
       return (
         <Pages
-          label="friends"
+          label={t.more.friends}
           auto
           query={FriendsDocument}
           variables={variables}
@@ -70,7 +70,7 @@ export function PersonSection({ userId, section }: { userId: string; section: Se
             <PeoplePage
               people={data?.user.friends.edges.map(({ node }) => node.user.interactive)}
               // A page may be empty without being the last.
-              none={first && !data?.user.friends.pageInfo.hasNextPage ? `Nobody yet. Friends are those whom ${who === 'you' ? 'you follow and who follow you' : `${who} follows and who follow ${who}`}.` : undefined}
+              none={first && !data?.user.friends.pageInfo.hasNextPage ? t.people.noFriends(who) : undefined}
             />
           )}
         />
@@ -78,26 +78,26 @@ export function PersonSection({ userId, section }: { userId: string; section: Se
     case 'following':
       return (
         <Pages
-          label="people"
+          label={t.more.people}
           auto
           query={FollowingDocument}
           variables={variables}
           info={({ user }) => user.following.pageInfo}
           page={({ data, first }) => (
-            <PeoplePage people={data?.user.following.edges.map(({ node }) => node.interactive)} none={first ? `${does('follow')} nobody yet.` : undefined} />
+            <PeoplePage people={data?.user.following.edges.map(({ node }) => node.interactive)} none={first ? t.people.noFollowing(who) : undefined} />
           )}
         />
       );
     case 'followers':
       return (
         <Pages
-          label="followers"
+          label={t.more.followers}
           auto
           query={FollowersDocument}
           variables={variables}
           info={({ user }) => user.followers.pageInfo}
           page={({ data, first }) => (
-            <PeoplePage people={data?.user.followers.edges.map(({ node }) => node.user.interactive)} none={first ? `Nobody follows ${who} yet.` : undefined} />
+            <PeoplePage people={data?.user.followers.edges.map(({ node }) => node.user.interactive)} none={first ? t.people.noFollowers(who) : undefined} />
           )}
         />
       );

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import { useStore } from '../api/store';
+import { t } from '../messages';
 import { Icon } from './icons';
 import { useOnline } from './online';
 import { autoplays, sound } from './playback';
@@ -64,7 +65,7 @@ export function Player({ title, playUrl, coverUrl, active, near, onLike }: Props
           data-shown={(active && state !== 'failed' && (state === 'playing' || state === 'paused')) || undefined}
         />
       )}
-      <button type="button" className="clip-surface" aria-label={`${plays ? 'Pause' : 'Play'} ${title}`} onClick={tap}>
+      <button type="button" className="clip-surface" aria-label={(plays ? t.clips.pause : t.clips.play)(title)} onClick={tap}>
         {active && !plays && !failed && (
           <span className="clip-play">
             <Icon name="play" filled />
@@ -79,9 +80,9 @@ export function Player({ title, playUrl, coverUrl, active, near, onLike }: Props
       ))}
       {active && failed && (
         <p className="clip-failed" role="status">
-          {online ? 'This clip cannot be played right now.' : 'You are offline. The clip plays when you are online again.'}
+          {online ? t.clips.cannotPlay : t.clips.playsOnline}
           <button type="button" className="button" onClick={retry}>
-            Try again
+            {t.tryAgain}
           </button>
         </p>
       )}

@@ -2,6 +2,7 @@ import { useMemo, useState } from 'react';
 import { useQuery, useSubscription } from 'urql';
 import { isContent, keyOf, type Subject } from '../api/subject';
 import { find } from '../content/catalogue';
+import { t } from '../messages';
 import { CommentCountsDocument, FeedDocument, LiveDocument, MyReadsDocument, type MyReadsQuery } from '../operations';
 import { links } from '../route';
 import { Ago } from './ago';
@@ -10,7 +11,6 @@ import { useItem } from './item';
 import { ItemDialog } from './item-dialog';
 import { Pages, type PageProps } from './pages';
 import { Picture } from './picture';
-import { inFull } from './rolling-number';
 
 const atOnce = 20;
 
@@ -19,7 +19,7 @@ const atOnce = 20;
 export function Reads() {
   return (
     <Pages
-      label="reads"
+      label={t.more.reads}
       auto
       query={MyReadsDocument}
       variables={(after) => ({ first: atOnce, after })}
@@ -32,7 +32,7 @@ export function Reads() {
 function ReadsPage({ data, first }: PageProps<MyReadsQuery>) {
   const reads = data?.viewer?.reads.edges.map(({ node }) => node).filter(({ interactive }) => isContent(interactive));
   if (!reads) return null;
-  if (first && reads.length === 0) return <Empty icon="eye">Nothing yet. The clips that you watch are listed here.</Empty>;
+  if (first && reads.length === 0) return <Empty icon="eye">{t.items.noReads}</Empty>;
   return (
     <ul className="person-rows">
       {reads.map((read) => (
@@ -63,7 +63,7 @@ function ReadRow({ interactive, times, lastAt }: Read) {
       )}
       <p className="facts">
         <span>
-          {times === 1 ? 'once' : `${inFull(times)} times`}, <Ago at={lastAt} />
+          {t.counts.times(times)}{t.comma}<Ago at={lastAt} />
         </span>
       </p>
       {open && <OpenItem {...interactive} onClose={() => setOpen(false)} />}

@@ -1,13 +1,5 @@
 import { useRef } from 'react';
-
-const whole = new Intl.NumberFormat('en');
-const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
-
-// inFull returns a number as screen readers read it.
-export const inFull = (value: number) => whole.format(value);
-
-// inShort returns a number in the short form that cards show.
-const inShort = (value: number) => (value < 10_000 ? whole : short).format(value);
+import { t } from '../messages';
 
 // RollingNumber shows a count. When it changes, the digits that differ roll: upwards to a
 // higher number, downwards to a lower one. It is hidden from screen readers, which read
@@ -22,8 +14,8 @@ export function RollingNumber({ value }: { value: number | undefined }) {
   const { from, to, count } = step.current;
   if (to === undefined) return <span className="number" data-unknown aria-hidden="true">–</span>;
 
-  const text = inShort(to);
-  const before = inShort(from ?? to).padStart(text.length, ' ').slice(-text.length);
+  const text = t.format.compact(to);
+  const before = t.format.compact(from ?? to).padStart(text.length, ' ').slice(-text.length);
   const up = (from ?? to) <= to;
   return (
     <span className="number" data-moved={count > 0 && from !== to ? (up ? 'up' : 'down') : undefined} key={count} aria-hidden="true">

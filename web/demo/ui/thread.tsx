@@ -3,6 +3,7 @@ import { backoff } from '@ovation/client';
 import { useClient, useSubscription } from 'urql';
 import { ask } from '../api/ask';
 import type { Subject } from '../api/subject';
+import { t } from '../messages';
 import {
   CommentsChangedDocument,
   CommentsDocument,
@@ -37,7 +38,7 @@ export function Thread({ subject: { biz, bizId }, order, ...rest }: Props) {
   const variables = (after: string | null) => ({ biz, bizId, order, first: atOnce, after });
   return (
     <Pages
-      label="comments"
+      label={t.more.comments}
       auto
       query={CommentsDocument}
       variables={variables}
@@ -45,7 +46,7 @@ export function Thread({ subject: { biz, bizId }, order, ...rest }: Props) {
       page={({ data, first }) => (
         <>
           {first && data && <Changes subject={{ biz, bizId }} order={order} page={data} />}
-          {first && data?.interactive.comments.edges.length === 0 && <p className="thread-empty">No comments yet.</p>}
+          {first && data?.interactive.comments.edges.length === 0 && <p className="thread-empty">{t.comments.none}</p>}
           <CommentList {...rest} comments={data?.interactive.comments.edges.map(({ node }) => node)} />
         </>
       )}
@@ -57,7 +58,7 @@ export function Thread({ subject: { biz, bizId }, order, ...rest }: Props) {
 export function Replies({ to, ...rest }: { to: CommentFragment } & Pick<Props, 'host' | 'onLeave'>) {
   return (
     <Pages
-      label="replies"
+      label={t.more.replies}
       query={RepliesDocument}
       variables={(after) => ({ id: to.id, first: atOnce, after })}
       info={(data) => repliesIn(data)?.pageInfo}
@@ -104,7 +105,7 @@ function Changes({ subject: { biz, bizId }, order, page }: { subject: Subject; o
     if (!event || event.cursor === announced) return;
     setAnnounced(event.cursor);
     const { author } = event.comment;
-    if (event.kind === 'ADDED' && author && author.userId !== userId) announce(`New comment by ${nameOf(author)}.`);
+    if (event.kind === 'ADDED' && author && author.userId !== userId) announce(t.comments.by(nameOf(author)));
   }, [event, announced, userId]);
 
   const ends = useRef(0); // how often, since the last event

@@ -1,5 +1,6 @@
 import { useEffect, useId, useRef, useState, type FormEvent } from 'react';
 import { useStore } from '../api/store';
+import { t } from '../messages';
 import { useSession } from '../session';
 import { Dialog } from './dialog';
 import { Icon } from './icons';
@@ -17,7 +18,7 @@ export function UploadButton() {
   const state = useStore(sending);
   const shown = useStore(uploading);
   useEffect(() => sendUntilPublished(connection), [connection]);
-  const percent = state && !state.failure ? `${Math.floor(state.share * 100)} %` : undefined;
+  const percent = state && !state.failure ? t.format.percent(state.share) : undefined;
   return (
     <>
       <button
@@ -25,14 +26,14 @@ export function UploadButton() {
         className="button upload-button"
         disabled={!known}
         data-state={state ? (state.failure ? 'failed' : 'sending') : undefined}
-        aria-label={percent ? `Upload, ${percent} sent` : state ? 'Upload failed. Show it' : 'Upload a clip'}
+        aria-label={!state ? t.upload.title : state.failure ? t.upload.failed : t.upload.progress(state.share)}
         onClick={() => (userId === null ? openLogin() : openUpload())}
       >
         <Icon name={state?.failure ? 'close' : 'plus'} />
-        <span className="upload-label">{percent ?? 'Upload'}</span>
+        <span className="upload-label">{percent ?? t.upload.label}</span>
       </button>
       {shown && userId !== null && (
-        <Dialog title="Upload a clip" onClose={() => uploading.set(false)}>
+        <Dialog title={t.upload.title} onClose={() => uploading.set(false)}>
           {state ? <Progress state={state} /> : <UploadForm onSend={(file, title) => publish(connection, file, title)} />}
         </Dialog>
       )}
@@ -69,26 +70,26 @@ function UploadForm({ onSend }: { onSend: (file: File, title: string) => void })
         onDragLeave={() => setOver(false)}
         onDrop={drop}
       >
-        <input type="file" accept="video/mp4,video/webm,video/quicktime,.mp4,.webm,.mov" aria-label={file ? 'Choose another video' : 'Choose a video'} aria-describedby={hint} onChange={(event) => setFile(event.target.files?.[0])} />
+        <input type="file" accept="video/mp4,video/webm,video/quicktime,.mp4,.webm,.mov" aria-label={file ? t.upload.chooseOther : t.upload.choose} aria-describedby={hint} onChange={(event) => setFile(event.target.files?.[0])} />
         {file ? (
           <Preview file={file} />
         ) : (
           <>
             <Icon name="film" />
-            <span>Choose a video, or drop one here</span>
+            <span>{t.upload.drop}</span>
           </>
         )}
       </label>
       <p className="hint" id={hint}>
-        {file ? `${file.name}, ${size(file.size)}` : 'MP4, WebM or QuickTime. Upright ones fill the screen.'}
+        {file ? t.upload.file(file.name, file.size) : t.upload.hint}
       </p>
       <label className="field">
-        <span>Title</span>
+        <span>{t.upload.clipTitle}</span>
         <textarea rows={2} value={title} dir="auto" required onChange={(event) => setTitle(event.target.value)} />
       </label>
-      {left < 40 && <p className={left < 0 ? 'problem' : 'hint'}>{left < 0 ? `${-left} characters too many.` : `${left} characters left.`}</p>}
+      {left < 40 && <p className={left < 0 ? 'problem' : 'hint'}>{left < 0 ? t.charactersTooMany(-left) : t.charactersLeft(left)}</p>}
       <button type="submit" className="button strong" disabled={!fit}>
-        Publish
+        {t.upload.publish}
       </button>
     </form>
   );
@@ -126,16 +127,16 @@ function Progress({ state: { upload, share, failure } }: { state: Sending }) {
         <p className="dialog-foot">
           {failure.retry && (
             <button type="button" className="button strong" onClick={() => sendAgain(connection)}>
-              Try again
+              {t.tryAgain}
             </button>
           )}
           {failure.signIn && (
             <button type="button" className="button strong" onClick={openLogin}>
-              Log in
+              {t.logIn}
             </button>
           )}
           <button type="button" className="button quiet" onClick={cancelUpload}>
-            {failure.retry ? 'Cancel' : 'Choose another one'}
+            {failure.retry ? t.cancel : t.upload.another}
           </button>
         </p>
       </div>
@@ -145,21 +146,17 @@ function Progress({ state: { upload, share, failure } }: { state: Sending }) {
   return (
     <div className="stack">
       <p className="picker-what">{upload.title}</p>
-      <progress className="upload-progress" max={1} value={share} aria-label="Upload" />
-      <p className="hint">{share < 1 ? `${size(sent)} of ${size(upload.file.size)}` : 'Sent. The server is checking it.'}</p>
+      <progress className="upload-progress" max={1} value={share} aria-label={t.upload.label} />
+      <p className="hint">{share < 1 ? t.upload.sent(sent, upload.file.size) : t.upload.checking}</p>
       <span className="unseen" role="status">
-        {last > 0 && last < 4 ? `${last * 25} percent sent` : ''}
+        {last > 0 && last < 4 ? t.upload.percentSent(last * 25) : ''}
       </span>
       <p className="dialog-foot">
         <button type="button" className="button" onClick={cancelUpload}>
-          Cancel the upload
+          {t.upload.cancel}
         </button>
-        <span>You can close this dialog: the upload continues.</span>
+        <span>{t.upload.continues}</span>
       </p>
     </div>
   );
-}
-
-function size(bytes: number): string {
-  return bytes < 1_000_000 ? `${Math.ceil(bytes / 1_000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }

@@ -2,6 +2,7 @@ import { Retries } from '@ovation/client';
 import { Store } from '../api/store';
 import { Upload, type UploadFailure } from '../api/upload';
 import type { Connection } from '../api/connection';
+import { t } from '../messages';
 import { ClipsDocument } from '../operations';
 import { links } from '../route';
 import { announce } from './notices';
@@ -59,7 +60,7 @@ async function send(connection: Connection, upload: Upload): Promise<void> {
   if ('text' in outcome) return sending.set({ upload, share: 0, failure: outcome });
   sending.set(null);
   uploading.set(false);
-  announce(`${outcome.title} is published.`);
+  announce(t.upload.published(outcome.title));
   location.hash = links.clip(outcome.videoId);
   void connection.client.query(ClipsDocument, { first: 10, after: null }, { requestPolicy: 'network-only' }).toPromise();
 }

@@ -1,11 +1,13 @@
 import { useState, type FormEvent } from 'react';
 import { anonymous, type Viewer } from '../../viewer';
 import { Store, useStore } from '../api/store';
+import { t } from '../messages';
 import { useSession } from '../session';
 import { AccountForm } from './account-form';
 import { AccountPanel } from './account-panel';
 import { Avatar } from './avatar';
 import { Dialog } from './dialog';
+import { Marked } from './marked';
 
 type Kind = 'login' | 'account' | 'switch';
 
@@ -28,7 +30,7 @@ export function ViewerDialogs() {
   if (kind === 'switch') return <SwitchDialog onClose={close} />;
   if (kind === 'account' && account) {
     return (
-      <Dialog title="Your account" onClose={close}>
+      <Dialog title={t.account.title} onClose={close}>
         <AccountPanel onClose={close} />
       </Dialog>
     );
@@ -46,21 +48,21 @@ function LoginDialog({ onClose }: { onClose: () => void }) {
     onClose();
   };
   return (
-    <Dialog title="Log in" onClose={onClose}>
+    <Dialog title={t.logIn} onClose={onClose}>
       {byToken ? <TokenForm onToken={(token) => switchTo({ user: '', token })} /> : <AccountForm onDone={onClose} />}
       <p className="dialog-foot">
         {tokensOnly ? (
           <button type="button" className="button quiet" onClick={() => setByToken(!byToken)}>
-            {byToken ? 'Use an account' : 'Use a token'}
+            {byToken ? t.login.useAccount : t.login.useToken}
           </button>
         ) : (
           <button type="button" className="button quiet" onClick={openSwitch}>
-            Act as a user of the demo
+            {t.login.actAsDemoUser}
           </button>
         )}
         {tokensOnly && known && userId !== null && (
           <button type="button" className="button quiet" onClick={() => switchTo(anonymous)}>
-            Log out
+            {t.account.logOut}
           </button>
         )}
       </p>
@@ -77,14 +79,14 @@ function SwitchDialog({ onClose }: { onClose: () => void }) {
     onClose();
   };
   return (
-    <Dialog title="Act as somebody else" onClose={onClose}>
+    <Dialog title={t.actAs.title} onClose={onClose}>
       <NameForm now={userId} onName={switchTo} />
       <p className="dialog-foot">
         <button type="button" className="button quiet" onClick={() => switchTo('')}>
-          Act as an anonymous visitor
+          {t.actAs.anonymous}
         </button>
         <button type="button" className="button quiet" onClick={openLogin}>
-          Log in or register
+          {t.logInOrRegister}
         </button>
       </p>
     </Dialog>
@@ -99,7 +101,7 @@ function NameForm({ now, onName }: { now: string | null; onName: (user: string) 
   };
   return (
     <>
-      <p>The development server accepts any name without a password.</p>
+      <p>{t.actAs.hint}</p>
       <ul className="people">
         {people.map((person) => (
           <li key={person}>
@@ -112,11 +114,11 @@ function NameForm({ now, onName }: { now: string | null; onName: (user: string) 
       </ul>
       <form className="field-row" onSubmit={submit}>
         <label className="field">
-          <span>Another user</span>
-          <input value={name} maxLength={128} onChange={(event) => setName(event.target.value)} placeholder="any user id" {...plainText} />
+          <span>{t.actAs.other}</span>
+          <input value={name} maxLength={128} onChange={(event) => setName(event.target.value)} placeholder={t.actAs.placeholder} {...plainText} />
         </label>
         <button type="submit" className="button strong" disabled={!name.trim()}>
-          Go
+          {t.actAs.go}
         </button>
       </form>
     </>
@@ -134,23 +136,23 @@ function TokenForm({ onToken }: { onToken: (token: string) => void }) {
     <form className="stack" onSubmit={submit}>
       {refusal && (
         <p className="problem" role="alert">
-          The last token was rejected: {refusal}.
+          {t.login.tokenRejected(refusal)}
         </p>
       )}
-      <p>With the secret of this server, the following command makes one for the user alice that is valid for a day:</p>
-      <pre className="command" tabIndex={0} role="region" aria-label="Command">
+      <p>{t.login.tokenCommand}</p>
+      <pre className="command" tabIndex={0} role="region" aria-label={t.login.command}>
         <code>OVATION_JWT_SECRET=… ovation token --user alice</code>
       </pre>
       <p>
-        <code>make stack</code> prints one when it starts.
+        <Marked text={t.login.tokenOfStack}>{(part) => <code>{part}</code>}</Marked>
       </p>
       <label className="field">
-        <span>Token</span>
+        <span>{t.login.token}</span>
         <textarea rows={4} value={token} maxLength={8192} onChange={(event) => setToken(event.target.value)} placeholder="eyJ…" {...plainText} />
       </label>
-      <p className="hint">It is stored in this browser tab only, and forgotten when the tab is closed.</p>
+      <p className="hint">{t.login.tokenHint}</p>
       <button type="submit" className="button strong" disabled={!token.trim()}>
-        Use this token
+        {t.login.useThisToken}
       </button>
     </form>
   );

@@ -1,13 +1,14 @@
 import { useStore } from '../api/store';
 import { after } from '../api/action';
 import { keyOf } from '../api/subject';
+import { t } from '../messages';
 import type { CardFragment } from '../operations';
 import { useSession } from '../session';
 import { useOnline } from './online';
 
 // willSend says when something that waits is sent.
 export function willSend(online = navigator.onLine): string {
-  return online ? 'Will send when the server responds again.' : 'Will send when you are back online.';
+  return online ? t.link.willSend : t.link.willSendOnline;
 }
 
 export function useWillSend(): string {

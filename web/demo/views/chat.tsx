@@ -2,6 +2,7 @@ import { useCallback, useEffect, useRef, useState, type ReactNode } from 'react'
 import { useClient, useQuery } from 'urql';
 import type { PendingMessage } from '../api/outbox';
 import { useStore } from '../api/store';
+import { t } from '../messages';
 import { ChatDocument, MarkReadDocument, type ConversationFragment, type MessageFragment } from '../operations';
 import { links } from '../route';
 import { useSession } from '../session';
@@ -37,11 +38,11 @@ export function Conversation({ id }: { id: string }) {
   const name = useName(id);
   const pending = useStore(outbox.pending).filter((one): one is PendingMessage => one.kind === 'message' && one.to === id && !one.delivered);
   const live = useStore(connection.status).state === 'live';
-  if (id === userId) return <p className="chat chat-empty">You cannot send messages to yourself.</p>;
+  if (id === userId) return <p className="chat chat-empty">{t.chats.yourself}</p>;
   return (
-    <section className="chat" aria-label={`Chat with ${name}`}>
+    <section className="chat" aria-label={t.chats.with(name)}>
       <header className="chat-head">
-        <a className="plain chat-back" href={links.chats} aria-label="All chats">
+        <a className="plain chat-back" href={links.chats} aria-label={t.chats.all}>
           <Icon name="back" />
         </a>
         <a className="person-name" href={links.person(id)}>
@@ -65,7 +66,7 @@ export function Conversation({ id }: { id: string }) {
       </Log>
       {!live && (
         <p className="freshness-note" role="status">
-          New messages appear when the connection is restored.
+          {t.link.newMessages}
         </p>
       )}
       <MessageForm key={id} to={name} onSend={(text) => outbox.send(id, text)} />
@@ -95,7 +96,7 @@ function Log({ last, children }: { last: string | undefined; children: (onSize: 
       className="chat-log"
       ref={log}
       role="log"
-      aria-label="Messages"
+      aria-label={t.chats.messages}
       tabIndex={0}
       onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
         atEnd.current = scrollHeight - scrollTop - clientHeight < 60;
@@ -137,7 +138,7 @@ function HistoryPage({ id, after, last, none, onMore, onSize }: PageProps) {
   useMarkRead(after === null ? conversation : undefined);
 
   if (!data) return error ? <Failed error={error} onAgain={retry} /> : <BubbleSkeleton />;
-  if (!conversation || !messages) return none ? <p className="chat-empty">This conversation is empty. Say hello.</p> : null;
+  if (!conversation || !messages) return none ? <p className="chat-empty">{t.chats.empty}</p> : null;
   const { hasNextPage, endCursor } = conversation.messages.pageInfo;
   return (
     <>
@@ -182,7 +183,7 @@ function Earlier({ busy, onMore }: { busy: boolean; onMore: () => void }) {
   }, []);
   return (
     <button type="button" className="link chat-earlier" ref={button} aria-busy={busy} onClick={onMore}>
-      Earlier messages
+      {t.chats.earlier}
     </button>
   );
 }

@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react';
+import { t } from '../messages';
 import { ConversationList } from '../ui/conversations';
 import { ForUsers } from '../ui/empty';
 import { Icon } from '../ui/icons';
@@ -12,7 +13,7 @@ export function Chats() {
   return (
     <>
       <header className="intro">
-        <h1>Chats</h1>
+        <h1>{t.chats.title}</h1>
       </header>
       <ForUsers>{wide ? <Panes /> : <ConversationList current={undefined} />}</ForUsers>
     </>
@@ -30,7 +31,7 @@ function Panes() {
       {latest === null && (
         <p className="chat chat-none">
           <Icon name="mail" />
-          Choose somebody to write to.
+          {t.chats.choose}
         </p>
       )}
     </div>

@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactNode } from 'react';
 import { useQuery, useSubscription } from 'urql';
 import type { CombinedError } from '@urql/core';
+import { t } from '../messages';
 import { ClipsDocument, LiveDocument, NewestClipDocument, OneClipDocument, type ClipFragment } from '../operations';
 import { links } from '../route';
 import { useSession } from '../session';
@@ -27,7 +28,7 @@ export function Clips() {
     setRound((before) => before + 1);
   };
   return (
-    <Stage key={round} label="Clips" top={round > 0 ? (newest ?? undefined) : undefined} above={newest !== undefined && <Newer than={newest} onShow={anew} />}>
+    <Stage key={round} label={t.clips.label} top={round > 0 ? (newest ?? undefined) : undefined} above={newest !== undefined && <Newer than={newest} onShow={anew} />}>
       {({ current, show }) => (
         <>
           {cursors.map((after, page) => (
@@ -96,7 +97,7 @@ export function OneClip({ id }: { id: string }) {
   useLive(useMemo(() => (clip ? [clip] : undefined), [clip]));
   useCoverSoon(clip, retry);
   return (
-    <Stage label="Clip">
+    <Stage label={t.clips.clip}>
       {({ current, show }) => {
         if (clip) return <Clip clip={clip} place={1} active={clip.id === current} near={false} alone onShow={show} />;
         if (clip === null) return <MissingClip />;
@@ -109,9 +110,9 @@ export function OneClip({ id }: { id: string }) {
 function MissingClip() {
   return (
     <Step icon="film">
-      This clip was deleted or never existed.
+      {t.clips.missing}
       <a className="button strong" href={links.clips}>
-        To the feed
+        {t.toFeed}
       </a>
     </Step>
   );
@@ -200,10 +201,10 @@ function Stage({ label, top, above, children }: StageProps) {
         {children({ current, show: setCurrent })}
       </div>
       <p className="clips-moves">
-        <button type="button" className="plain" aria-label="Previous clip" onClick={() => move(-1)}>
+        <button type="button" className="plain" aria-label={t.clips.previous} onClick={() => move(-1)}>
           <Icon name="up" />
         </button>
-        <button type="button" className="plain" aria-label="Next clip" onClick={() => move(1)}>
+        <button type="button" className="plain" aria-label={t.clips.next} onClick={() => move(1)}>
           <Icon name="next" />
         </button>
       </p>
@@ -235,7 +236,7 @@ function Newer({ than, onShow }: { than: string | null; onShow: () => void }) {
   return (
     <button type="button" className="button strong clips-newer" onClick={onShow}>
       <Icon name="up" />
-      New clips
+      {t.clips.newer}
     </button>
   );
 }
@@ -243,9 +244,9 @@ function Newer({ than, onShow }: { than: string | null; onShow: () => void }) {
 function EmptyFeed() {
   return (
     <Step icon="film">
-      Nobody has published a clip yet.
+      {t.clips.none}
       <button type="button" className="button strong" onClick={openUpload}>
-        Upload the first one
+        {t.clips.uploadFirst}
       </button>
     </Step>
   );
@@ -255,9 +256,9 @@ function NoFeed({ error, onAgain }: { error: CombinedError; onAgain: () => void 
   if (error.graphQLErrors.some((one) => one.extensions['code'] === 'NOT_FOUND')) {
     return (
       <Step icon="film">
-        This site has no videos of its own.
+        {t.clips.noVideos}
         <a className="button" href={links.browse}>
-          Browse
+          {t.clips.browse}
         </a>
       </Step>
     );

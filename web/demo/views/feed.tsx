@@ -2,12 +2,14 @@ import { useCallback, useEffect, useMemo, useState } from 'react';
 import { useQuery } from 'urql';
 import { isKnown } from '../api/freshness';
 import { feed, type Item } from '../content/catalogue';
+import { t } from '../messages';
 import { FeedDocument, type ItemFragment } from '../operations';
 import { useSession } from '../session';
 import { Failed, More } from '../ui/pages';
 import { LiveCards } from '../ui/live-cards';
 import { FreshnessNote } from '../ui/freshness-note';
-import { inFull, RollingNumber } from '../ui/rolling-number';
+import { Marked } from '../ui/marked';
+import { RollingNumber } from '../ui/rolling-number';
 import type { Shape } from '../ui/card';
 
 const atOnce = 20;
@@ -22,7 +24,7 @@ export function Feed() {
     <>
       <header className="intro">
         <div>
-          <h1>Now showing</h1>
+          <h1>{t.titles.browse}</h1>
           <Hint />
         </div>
         <Tally cards={all} />
@@ -31,7 +33,7 @@ export function Feed() {
       {Array.from({ length: pages }, (_, page) => (
         <FeedPage key={page} number={page} onCards={report} />
       ))}
-      {pages * atOnce < feed.length && <More key={pages} label="to see" auto busy={false} onMore={() => setPages(pages + 1)} />}
+      {pages * atOnce < feed.length && <More key={pages} label={t.more.items} auto busy={false} onMore={() => setPages(pages + 1)} />}
     </>
   );
 }
@@ -47,7 +49,7 @@ function FeedPage({ number, onCards }: { number: number; onCards: (page: number,
   }, [cards, number, onCards]);
   const retry = () => again({ requestPolicy: 'network-only' });
   return (
-    <section aria-label={`Page ${number + 1}`}>
+    <section aria-label={t.items.page(number + 1)}>
       {error && !cards && <Failed error={error} onAgain={retry} />}
       <LiveCards subjects={items} cards={cards} shape={shapeOf} />
     </section>
@@ -62,15 +64,17 @@ function shapeOf(place: number): Shape {
 
 function Hint() {
   const { userId, tokensOnly } = useSession();
-  if (tokensOnly) return <p>Counts change as others act. Open this page in a second window to see it.</p>;
+  if (tokensOnly) return <p>{t.items.hint}</p>;
   const other = userId === 'bob' ? 'carol' : 'bob';
   return (
     <p>
-      Counts change as others act. See it in a{' '}
-      <a href={`#user=${other}`} target="_blank" rel="noopener">
-        second window, as {other}
-      </a>
-      .
+      <Marked text={t.items.hintAs(other)}>
+        {(part) => (
+          <a href={`#user=${other}`} target="_blank" rel="noopener">
+            {part}
+          </a>
+        )}
+      </Marked>
     </p>
   );
 }
@@ -80,18 +84,18 @@ function Tally({ cards }: { cards: readonly ItemFragment[] }) {
   const known = cards.length > 0 && cards.every((card) => isKnown(card.freshness));
   const sum = (of: (card: ItemFragment) => number) => (known ? cards.reduce((total, card) => total + of(card), 0) : undefined);
   const rows = [
-    ['likes', sum((card) => card.likeCount)],
-    ['collected', sum((card) => card.collectCount)],
-    ['reads', sum((card) => card.readCount)],
+    [t.items.likes, sum((card) => card.likeCount)],
+    [t.items.collected, sum((card) => card.collectCount)],
+    [t.items.reads, sum((card) => card.readCount)],
   ] as const;
   return (
-    <dl className="tally" aria-label="On this page">
+    <dl className="tally" aria-label={t.items.onThisPage}>
       {rows.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>
             <RollingNumber value={value} />
-            <span className="unseen">{value === undefined ? 'unavailable' : inFull(value)}</span>
+            <span className="unseen">{value === undefined ? t.unavailable : t.format.number(value)}</span>
           </dd>
         </div>
       ))}

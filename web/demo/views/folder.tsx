@@ -1,11 +1,13 @@
 import { useLayoutEffect, useRef } from 'react';
 import { keyOf, type Subject } from '../api/subject';
+import { t } from '../messages';
 import { FolderItemsDocument, type ItemFragment, type FolderItemsQuery } from '../operations';
 import { links } from '../route';
 import { useSession } from '../session';
 import { Empty, ForUsers } from '../ui/empty';
 import { FolderActions } from '../ui/folder-actions';
 import { FolderFacts } from '../ui/folder-facts';
+import { folderName } from '../ui/folder-name';
 import { Icon } from '../ui/icons';
 import { LiveCards } from '../ui/live-cards';
 import { useName } from '../ui/name';
@@ -18,7 +20,7 @@ export function Folder({ id }: { id: string }) {
   return (
     <ForUsers>
       <Pages
-        label="items"
+        label={t.more.folderItems}
         auto
         query={FolderItemsDocument}
         variables={(after) => ({ id, first: atOnce, after })}
@@ -37,11 +39,11 @@ function FolderPage({ data, first, id }: PageProps<FolderItemsQuery> & { id: str
   const cards = folder?.items.edges.map(({ node }) => node.interactive).filter(stays);
   useFocusOnNext(cards);
   if (!data) return null;
-  if (!folder || !cards) return <Empty icon="folder">This folder does not exist, or you may not see it.</Empty>;
+  if (!folder || !cards) return <Empty icon="folder">{t.folders.missing}</Empty>;
   return (
     <>
       {first && <Head folder={folder} />}
-      {cards.length === 0 && first ? <Empty icon="collect">This folder is empty.</Empty> : <LiveCards subjects={cards} cards={cards} />}
+      {cards.length === 0 && first ? <Empty icon="collect">{t.folders.empty}</Empty> : <LiveCards subjects={cards} cards={cards} />}
     </>
   );
 }
@@ -72,9 +74,9 @@ function Head({ folder }: { folder: NonNullable<FolderItemsQuery['folder']> }) {
       <div>
         <a className="back" href={owner === userId ? links.folders : links.person(owner, 'folders')}>
           <Icon name="back" />
-          {owner === userId ? 'Folders' : `Folders of ${name}`}
+          {owner === userId ? t.folders.back : t.folders.backTo(name)}
         </a>
-        <h1>{folder.name}</h1>
+        <h1>{folderName(folder)}</h1>
         {folder.description && <p>{folder.description}</p>}
         <FolderFacts folder={folder} />
       </div>

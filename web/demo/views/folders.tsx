@@ -1,3 +1,4 @@
+import { t } from '../messages';
 import { ForUsers } from '../ui/empty';
 import { FolderPages } from '../ui/folder-pages';
 import { NewFolderButton } from '../ui/new-folder-button';
@@ -7,7 +8,7 @@ export function Folders() {
   return (
     <>
       <header className="intro">
-        <h1>Your folders</h1>
+        <h1>{t.titles.folders}</h1>
       </header>
       <ForUsers>
         <NewFolderButton />

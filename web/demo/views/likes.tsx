@@ -1,3 +1,4 @@
+import { t } from '../messages';
 import { MyLikesDocument } from '../operations';
 import { ForUsers } from '../ui/empty';
 import { Gallery } from '../ui/gallery';
@@ -10,16 +11,16 @@ export function Likes() {
   return (
     <>
       <header className="intro">
-        <h1>Your likes</h1>
+        <h1>{t.titles.likes}</h1>
       </header>
       <ForUsers>
         <Gallery
-          label="likes"
+          label={t.more.likes}
           query={MyLikesDocument}
           variables={(after) => ({ first: atOnce, after })}
           list={(data) => data.viewer?.likes}
           icon="heart"
-          none="Nothing yet. What you like in the feed is listed here."
+          none={t.items.noLikes}
         />
       </ForUsers>
     </>

@@ -1,6 +1,7 @@
 import { useMemo } from 'react';
 import { useQuery, useSubscription } from 'urql';
 import { isKnown } from '../api/freshness';
+import { t } from '../messages';
 import { LiveDocument, PersonDocument, TotalsDocument } from '../operations';
 import { links, sections, type Section } from '../route';
 import { acceptsNames } from '../remembered';
@@ -12,7 +13,7 @@ import { useName, useProfile } from '../ui/name';
 import { Failed } from '../ui/pages';
 import { PersonSection } from '../ui/person-sections';
 import { Icon } from '../ui/icons';
-import { inFull, RollingNumber } from '../ui/rolling-number';
+import { RollingNumber } from '../ui/rolling-number';
 import { openAccount, openLogin, openSwitch } from '../ui/viewer-dialog';
 
 // Person shows a user and their sections. Without an id it is the viewer.
@@ -23,7 +24,7 @@ export function Person({ id, section }: { id: string | null; section: Section | 
     <>
       {who === null && (
         <header className="intro">
-          <h1>Your profile</h1>
+          <h1>{t.titles.person}</h1>
         </header>
       )}
       <ForUsers>{who !== null && <Profile userId={who} section={section ?? 'clips'} />}</ForUsers>
@@ -53,7 +54,7 @@ function Profile({ userId, section }: { userId: string; section: Section }) {
           {viewer !== null && viewer !== userId && (
             <a className="button" href={links.chat(userId)}>
               <Icon name="talk" />
-              Message
+              {t.people.message}
             </a>
           )}
           {signature && (
@@ -64,10 +65,10 @@ function Profile({ userId, section }: { userId: string; section: Section }) {
         </div>
         <Numbers userId={userId} followers={followers} />
       </header>
-      <nav className="sections" aria-label={`More of ${name}`}>
+      <nav className="sections" aria-label={t.people.sectionsOf(name)}>
         {sections.filter((one) => one !== 'reads' || userId === viewer).map((one) => (
           <a key={one} ref={one === section ? intoView : undefined} className="tab" href={links.person(userId, one)} aria-current={one === section ? 'page' : undefined}>
-            {one[0]!.toUpperCase() + one.slice(1)}
+            {t.people.sections[one]}
           </a>
         ))}
       </nav>
@@ -86,13 +87,13 @@ function OwnActions() {
       {(account || tokensOnly) && (
         <button type="button" className="button" aria-haspopup="dialog" onClick={account ? openAccount : openLogin}>
           <Icon name="pen" />
-          Account
+          {t.people.account}
         </button>
       )}
       {acceptsNames() && !tokensOnly && (
         <button type="button" className="button quiet" aria-haspopup="dialog" onClick={openSwitch}>
           <Icon name="people" />
-          Act as somebody else
+          {t.actAs.title}
         </button>
       )}
     </>
@@ -105,19 +106,19 @@ function Numbers({ userId, followers }: { userId: string; followers: number | un
   const [{ data }] = useQuery({ query: TotalsDocument, variables: { userId }, requestPolicy: 'cache-and-network', pause: !known });
   const totals = data?.user.totals;
   const rows = [
-    ['works', totals?.works],
-    ['followers', followers],
-    ['following', totals?.following],
-    ['likes received', totals?.likesReceived],
+    [t.people.works, totals?.works],
+    [t.people.followers, followers],
+    [t.people.following, totals?.following],
+    [t.people.likesReceived, totals?.likesReceived],
   ] as const;
   return (
-    <dl className="tally" aria-label={`Numbers of ${userId}`}>
+    <dl className="tally" aria-label={t.people.numbersOf(userId)}>
       {rows.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>
             <RollingNumber value={value} />
-            <span className="unseen">{value === undefined ? 'unavailable' : inFull(value)}</span>
+            <span className="unseen">{value === undefined ? t.unavailable : t.format.number(value)}</span>
           </dd>
         </div>
       ))}

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'react';
+import { t } from '../messages';
 import { SearchUsersDocument, SearchVideosDocument } from '../operations';
 import { links } from '../route';
 import { Icon } from '../ui/icons';
@@ -38,7 +39,7 @@ export function Search({ text }: { text: string }) {
   return (
     <>
       <header className="intro">
-        <h1>Search</h1>
+        <h1>{t.search.title}</h1>
         <form
           className="search"
           role="search"
@@ -51,8 +52,8 @@ export function Search({ text }: { text: string }) {
           <input
             ref={field}
             type="search"
-            aria-label="Search people and clips"
-            placeholder="People and clips"
+            aria-label={t.search.label}
+            placeholder={t.search.placeholder}
             autoComplete="off"
             enterKeyHint="search"
             dir="auto"
@@ -71,33 +72,33 @@ function Found({ text }: { text: string }) {
   return (
     <>
       <section className="found">
-        <h2>People</h2>
+        <h2>{t.search.people}</h2>
         <div className="row-pages">
           <Pages
-            label="people"
+            label={t.more.people}
             query={SearchUsersDocument}
             variables={(after) => ({ text, first: peopleAtOnce, after })}
             info={({ searchUsers }) => searchUsers.pageInfo}
             page={({ data, first }) => {
               const list = data?.searchUsers;
-              if (list && first && list.edges.length === 0 && !list.pageInfo.hasNextPage) return <p className="found-none">Nobody has such a name.</p>;
+              if (list && first && list.edges.length === 0 && !list.pageInfo.hasNextPage) return <p className="found-none">{t.search.nobody}</p>;
               return <PeoplePage people={list?.edges.map(({ node }) => node.interactive)} profiles={list?.edges.map(({ node }) => node.profile)} none={undefined} />;
             }}
           />
         </div>
       </section>
       <section className="found">
-        <h2>Clips</h2>
+        <h2>{t.search.clips}</h2>
         <div className="covers">
           <Pages
-            label="clips"
+            label={t.more.clips}
             auto
             query={SearchVideosDocument}
             variables={(after) => ({ text, first: clipsAtOnce, after })}
             info={({ searchVideos }) => searchVideos.pageInfo}
             page={({ data, first }) => {
               const list = data?.searchVideos;
-              if (list && first && list.edges.length === 0 && !list.pageInfo.hasNextPage) return <p className="found-none">No clip has such a title.</p>;
+              if (list && first && list.edges.length === 0 && !list.pageInfo.hasNextPage) return <p className="found-none">{t.search.noClip}</p>;
               return <ClipsPage clips={list?.edges.map(({ node }) => node)} />;
             }}
           />
