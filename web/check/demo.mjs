@@ -36,6 +36,7 @@ import { draftsAreKept, editsAreKept, focusStaysInTheDrawer, textTypedMeanwhileI
 import { actionsSurviveAReload, failures, noStorm, noticesCoverNothing } from './demo-failures.mjs';
 import { foldersAreChanged, foldersByKeyboard } from './demo-folders.mjs';
 import { commentsAreBeside, doubleTapLikes, enterSends, keysAct, linksAreShared, searchFinds } from './demo-habits.mjs';
+import { chineseThroughout, othersReadEnglish } from './demo-language.mjs';
 import { firstCardIsInView, labelsAlign, latestChatIsShown, tabsFit, waysLeadBack } from './demo-layout.mjs';
 import { moreByKeyboard } from './demo-more.mjs';
 import { cardsOpen, itemLooks, onlyLiveIsSaid, readsAreListed } from './demo-items.mjs';
@@ -105,6 +106,9 @@ try {
     await visit('log in', { ...light, viewport: { width: 1280, height: 800 } }, (page) => logInFits(page, 'desktop', shoot));
     await visit('log in on a phone', { ...phone, colorScheme: 'dark' }, (page) => logInFits(page, 'phone', shoot));
     await visit('widths', [light, light], mastheadFits);
+    await visit('other languages', { ...light, locale: 'fr-FR' }, othersReadEnglish);
+    const chinese = [{ ...light, viewport: { width: 1280, height: 800 } }, { ...phone, colorScheme: 'light' }].map((size) => ({ ...size, locale: 'zh-CN' }));
+    await visit('Chinese', chinese, (desktop, phone) => chineseThroughout({ desktop, phone }, shoot));
     await visit('long', { ...phone, colorScheme: 'dark' }, longNamesFit);
     await visit('hostile', { ...phone, colorScheme: 'light' }, (page) => hostileTextIsContained(page, shoot));
   }
