@@ -1,13 +1,16 @@
 // The part of the check of the demo page that covers the language of the browser.
 import assert from 'node:assert/strict';
 import { noSidewaysScroll, until } from './browser.mjs';
-import { ada, answerWith, ask, atRest, base, ben, refused, rules, subject } from './demo-kit.mjs';
+import { answerWith, ask, atRest, base, refused, rules, subject } from './demo-kit.mjs';
+
+// The users of this part, which act and write in it only.
+const [reader, writer] = ['dora', 'emil'].map((name) => ({ id: `${name}-${Date.now()}` }));
 
 const loaded = (page) => page.evaluate(() => performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname).filter((name) => /^\/assets\/zh-.*\.js$/.test(name)));
 
 // othersReadEnglish checks a browser whose language the page does not have.
 export async function othersReadEnglish(page) {
-  await page.goto(`${base}/demo#user=${ada.id}`);
+  await page.goto(`${base}/demo#user=${reader.id}`);
   await page.getByRole('navigation', { name: 'Views' }).waitFor();
   assert.equal(await page.evaluate(() => document.documentElement.lang), 'en');
   assert.deepEqual(await loaded(page), [], 'a language is loaded that is not used');
@@ -27,14 +30,14 @@ const mutation = (field) => `mutation ($input: ${field[0].toUpperCase()}${field.
 async function furnish() {
   const names = ['Rain days', 'A word with you', 'Hello there'];
   const [name, text, message] = names;
-  const { createFolder } = await ask(ada, 'mutation ($input: CreateFolderInput!) { createFolder(input: $input) { folder { id } } }', { input: { name: `${name} ${Date.now()}`, public: true } });
-  await ask(ada, mutation('collect'), { input: { ...subject, folderId: createFolder.folder.id } });
-  await ask(ada, mutation('like'), { input: { biz: 'article', bizId: '2' } });
-  await ask(ben, mutation('addComment'), { input: { ...subject, text } });
-  await ask(ada, mutation('follow'), { input: { biz: 'user', bizId: ben.id } });
-  await ask(ben, mutation('follow'), { input: { biz: 'user', bizId: ada.id } });
-  await ask(ben, mutation('sendMessage'), { input: { to: ada.id, text: message, requestId: crypto.randomUUID() } });
-  return [name, ada.id, ben.id];
+  const { createFolder } = await ask(reader, 'mutation ($input: CreateFolderInput!) { createFolder(input: $input) { folder { id } } }', { input: { name: `${name} ${Date.now()}`, public: true } });
+  await ask(reader, mutation('collect'), { input: { ...subject, folderId: createFolder.folder.id } });
+  await ask(reader, mutation('like'), { input: { biz: 'article', bizId: '2' } });
+  await ask(writer, mutation('addComment'), { input: { ...subject, text } });
+  await ask(reader, mutation('follow'), { input: { biz: 'user', bizId: writer.id } });
+  await ask(writer, mutation('follow'), { input: { biz: 'user', bizId: reader.id } });
+  await ask(writer, mutation('sendMessage'), { input: { to: reader.id, text: message, requestId: crypto.randomUUID() } });
+  return [name, reader.id, writer.id];
 }
 
 async function walk(page, size, names, shoot) {
@@ -62,7 +65,7 @@ async function walk(page, size, names, shoot) {
     await look(what);
   };
 
-  await page.goto(`${base}/demo#user=${ada.id}`);
+  await page.goto(`${base}/demo#user=${reader.id}`);
   const clip = page.locator('.clips > .clip').first();
   await clip.waitFor();
   assert.equal(await page.evaluate(() => document.documentElement.lang), 'zh-Hans');
@@ -95,7 +98,7 @@ async function walk(page, size, names, shoot) {
   await go('search', `#/search/${encodeURIComponent(word)}`, '.cover-link');
   await go('nothing-found', '#/search/qqqqqqqqqq', '.found-none');
   await go('chats', '#/chats', '.conversation-at');
-  await go('chat', `#/chats/${ben.id}`, '.bubble-at');
+  await go('chat', `#/chats/${writer.id}`, '.bubble-at');
   await go('new-chat', '#/chats/alice', '.chat-empty');
   await go('likes', '#/likes', '.card .action.like:not([disabled])');
   await go('folders', '#/folders', '.shelf');
@@ -107,7 +110,7 @@ async function walk(page, size, names, shoot) {
   await opens('delete-folder', remove, () => dialog.locator('.choice').nth(1).waitFor());
   await go('missing-folder', '#/folders/none', '.empty');
   for (const section of ['clips', 'likes', 'folders', 'reads', 'friends', 'following', 'followers']) {
-    await go(`own-${section}`, `#/people/${ada.id}/${section}`, '.row-pages :is(.empty, .card, .shelf, .person-row, .cover-link)');
+    await go(`own-${section}`, `#/people/${reader.id}/${section}`, '.row-pages :is(.empty, .card, .shelf, .person-row, .cover-link)');
     await go(`other-${section}`, `#/people/alice/${section}`, '.row-pages :is(.empty, .card, .shelf, .person-row, .cover-link)');
   }
   await logsIn(page, size, dialog, look);
