@@ -13,7 +13,6 @@ import (
 	"ovation/storage"
 	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/window"
-	"ovation/storage/storagetest"
 )
 
 // startCluster starts a cluster of three masters and returns its URL and its nodes.
@@ -199,7 +198,6 @@ func TestClusterIsReportedRecoveredOnceComplete(t *testing.T) {
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	url, nodes := startCluster(t)
-	t.Run("Suite", func(t *testing.T) { runSuite(t, url, storagetest.RunStates) })
 	t.Run("KeysAreSpread", func(t *testing.T) {
 		db := openDatabase(t)
 		s := open(t, Options{URL: url, Database: db, Prefix: "spread"})

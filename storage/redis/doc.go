@@ -34,11 +34,9 @@
 //
 // # Invariants
 //
-//   - The Store passes the conformance suite of package storagetest over SQLite, over
-//     Postgres and on a Redis cluster: TestLongStore, TestLongStoreOverPostgres,
-//     TestLongStoreOverACluster. Every test run includes the cases about states and
-//     counts, because the Store itself implements these methods: TestStore,
-//     TestStoreOverPostgres, TestCluster.
+//   - The Store passes the cases of package storagetest about states and counts, which it
+//     implements itself: in a cluster over Postgres (TestStore), and on one server over
+//     SQLite (TestLongStore). It passes on all other methods to the database.
 //   - I2: Redis agrees with the database, even after Redis has lost everything:
 //     TestInterleavingsWithLosses.
 //   - I4: TestInterleavings. The following tests break rules on purpose, and show that
