@@ -176,10 +176,10 @@ func TestNamesOfAnEarlierRuleAreKept(t *testing.T) {
 		t.Errorf("registering a name of the earlier rule returned %v, want ErrAccountNameTaken", err)
 	}
 	name := "σίσυφος"
-	if err := s.UpdateProfile(t.Context(), other.User, ProfileChange{Name: &name}); !errors.Is(err, storage.ErrAccountNameTaken) {
+	if _, err := s.UpdateProfile(t.Context(), other.User, ProfileChange{Name: &name}); !errors.Is(err, storage.ErrAccountNameTaken) {
 		t.Errorf("renaming to a name of the earlier rule returned %v, want ErrAccountNameTaken", err)
 	}
-	if err := s.UpdateProfile(t.Context(), former.User, ProfileChange{Name: &name}); !errors.Is(err, storage.ErrAccountNameTaken) {
+	if _, err := s.UpdateProfile(t.Context(), former.User, ProfileChange{Name: &name}); !errors.Is(err, storage.ErrAccountNameTaken) {
 		t.Errorf("renaming to a key that another account has returned %v, want ErrAccountNameTaken", err)
 	}
 }
@@ -278,7 +278,8 @@ func TestProfilesAreUpdated(t *testing.T) {
 	alice := s.register(t, "alice").User
 	s.register(t, "bob")
 	text := func(s string) *string { return &s }
-	must(t, s.UpdateProfile(t.Context(), alice, ProfileChange{Name: text("Alice  B"), AvatarURL: text("https://example.com/a"), Signature: text("<b>'; --")}))
+	_, err := s.UpdateProfile(t.Context(), alice, ProfileChange{Name: text("Alice  B"), AvatarURL: text("https://example.com/a"), Signature: text("<b>'; --")})
+	must(t, err)
 	got, err := store.Profiles(t.Context(), []storage.User{alice})
 	must(t, err)
 	if want := (storage.Profile{Name: "Alice  B", Avatar: "https://example.com/a", Signature: "<b>'; --"}); *got[0] != want {
@@ -296,11 +297,11 @@ func TestProfilesAreUpdated(t *testing.T) {
 		"a long text":    {ProfileChange{Signature: text(strings.Repeat("a", 201))}, storage.ErrInvalid},
 		"nothing at all": {ProfileChange{}, nil},
 	} {
-		if err := s.UpdateProfile(t.Context(), alice, one.change); !errors.Is(err, one.want) {
+		if _, err := s.UpdateProfile(t.Context(), alice, one.change); !errors.Is(err, one.want) {
 			t.Errorf("%s: got %v, want %v", what, err, one.want)
 		}
 	}
-	if err := s.UpdateProfile(t.Context(), storage.User{Tenant: "default", UserID: "nobody"}, ProfileChange{}); !errors.Is(err, ErrNoAccount) {
+	if _, err := s.UpdateProfile(t.Context(), storage.User{Tenant: "default", UserID: "nobody"}, ProfileChange{}); !errors.Is(err, ErrNoAccount) {
 		t.Errorf("UpdateProfile without an account = %v, want %v", err, ErrNoAccount)
 	}
 }

@@ -121,27 +121,28 @@ type ProfileChange struct {
 	Name, AvatarURL, BackgroundURL, Signature *string
 }
 
-// UpdateProfile changes a user's profile. Errors: storage.ErrInvalid,
-// storage.ErrAccountNameTaken, ErrNoAccount.
-func (s *Service) UpdateProfile(ctx context.Context, me storage.User, c ProfileChange) error {
+// UpdateProfile changes a user's profile. The caller removes the file of a former avatar,
+// as for storage.Accounts. Errors: storage.ErrInvalid, storage.ErrAccountNameTaken,
+// ErrNoAccount.
+func (s *Service) UpdateProfile(ctx context.Context, me storage.User, c ProfileChange) (*storage.UpdatedProfile, error) {
 	change := storage.ProfileChange{Avatar: c.AvatarURL, Background: c.BackgroundURL, Signature: c.Signature}
 	if c.Name != nil {
 		name, err := foldName(*c.Name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if name.former != "" {
 			if a, err := s.Store.AccountNamed(ctx, me.Tenant, name.former); err != nil || a != nil && a.User != me {
-				return cmp.Or(err, storage.ErrAccountNameTaken)
+				return nil, cmp.Or(err, storage.ErrAccountNameTaken)
 			}
 		}
 		change.Name, change.NameKey = &name.shown, name.key
 	}
-	_, err := s.Store.UpdateProfile(ctx, me, change)
+	updated, err := s.Store.UpdateProfile(ctx, me, change)
 	if errors.Is(err, storage.ErrNotFound) {
-		return ErrNoAccount
+		return nil, ErrNoAccount
 	}
-	return err
+	return updated, err
 }
 
 // account returns a user's account. Errors: ErrNoAccount.

@@ -232,7 +232,7 @@ func TestDueCoversAreAskedForAgain(t *testing.T) {
 
 // dueStore is a store in which the cover of one video is due.
 type dueStore struct {
-	storage.Videos
+	JanitorStore
 
 	key storage.VideoKey
 }

@@ -21,7 +21,7 @@ import (
 // types holds the content types of files, by folder and file extension.
 var types = map[string]map[string]string{
 	"videos": {"mp4": "video/mp4", "webm": "video/webm", "mov": "video/quicktime"},
-	"covers": {"jpg": "image/jpeg"},
+	"covers": {"jpg": "image/jpeg"}, "avatars": {"jpg": "image/jpeg"},
 }
 
 // policy is the Content-Security-Policy for files: a browser that navigates to a file may
@@ -56,7 +56,7 @@ func Files(blobs *Blobs, logger *slog.Logger) http.Handler {
 func newFiles(blobs *Blobs, logger *slog.Logger) *files {
 	return &files{
 		blobs:  blobs,
-		outage: outage.New(logger, "files of videos cannot be served", "files of videos are served again"),
+		outage: outage.New(logger, "files cannot be served from the blob store", "files are served again from the blob store"),
 		places: newPlaces(quota.Shares{
 			Total: maxDownloads, Visitors: maxDownloadsOfAddress, Address: maxDownloadsOfSite, Anonymous: maxDownloads, Free: freeDownloads,
 		}),

@@ -26,9 +26,15 @@ const (
 	sweepBatch = 500
 )
 
+// JanitorStore is the part of a store that a Janitor uses.
+type JanitorStore interface {
+	storage.Videos
+	NamedAvatars(ctx context.Context, files []string) ([]bool, error)
+}
+
 // JanitorOptions configures a Janitor. Store and Blobs are required.
 type JanitorOptions struct {
-	Store storage.Videos
+	Store JanitorStore
 	Blobs *Blobs
 	// Covers receives jobs for covers. If it is nil, no covers are requested.
 	Covers worker.Publisher
@@ -76,7 +82,7 @@ func (j *Janitor) Run(ctx context.Context) {
 func (j *Janitor) sweep(ctx context.Context) {
 	n, err := j.Sweep(ctx)
 	if n > 0 {
-		j.Logger.Info("files without a video removed", "files", n)
+		j.Logger.Info("files without a video or a profile removed", "files", n)
 	}
 	j.logFailure("blob store not swept; retrying", err)
 }
@@ -105,8 +111,8 @@ func (j *Janitor) RequestDueCovers(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Sweep deletes files that are old enough and belong to no video, and returns their
-// number.
+// Sweep deletes files that are old enough and belong to no video or profile, and returns
+// their number.
 func (j *Janitor) Sweep(ctx context.Context) (removed int, err error) {
 	before := time.Now().Add(-j.Age)
 	for folder := range types {
@@ -135,8 +141,8 @@ func (j *Janitor) Sweep(ctx context.Context) (removed int, err error) {
 	return removed, nil
 }
 
-// removeUnnamed deletes those of the given files that belong to no video, and returns
-// their number.
+// removeUnnamed deletes those of the given files that belong to no video or profile, and
+// returns their number.
 func (j *Janitor) removeUnnamed(ctx context.Context, folder string, keys []string) (int, error) {
 	names := make([]string, len(keys))
 	for i, key := range keys {
@@ -145,7 +151,11 @@ func (j *Janitor) removeUnnamed(ctx context.Context, folder string, keys []strin
 			names[i] = stem
 		}
 	}
-	named, err := j.Store.NamedFiles(ctx, names)
+	look := j.Store.NamedFiles
+	if folder == "avatars" {
+		look = j.Store.NamedAvatars
+	}
+	named, err := look(ctx, names)
 	if err != nil {
 		return 0, err
 	}

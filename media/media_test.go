@@ -56,7 +56,7 @@ func newSite(t *testing.T, covers worker.Publisher) *site {
 	t.Helper()
 	s := &site{store: sqlitetest.Open(t), folder: filepath.Join(t.TempDir(), "media")}
 	s.blobs = openSite(t, s.folder, s.store)
-	s.service = New(Config{Store: s.store, Blobs: s.blobs, Covers: covers, MaxBytes: 1 << 20, Logger: quietly})
+	s.service = New(Config{Store: s.store, Blobs: s.blobs, Accounts: s.store, Covers: covers, MaxBytes: 1 << 20, Logger: quietly})
 	t.Cleanup(s.service.Close)
 	return s
 }

@@ -12,6 +12,13 @@ func newUploads(registry prometheus.Registerer) *prometheus.CounterVec {
 	}, []string{"result"})
 }
 
+func newAvatars(registry prometheus.Registerer) *prometheus.CounterVec {
+	return promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
+		Name: "ovation_avatars_total",
+		Help: "Uploads of pictures for profiles, by result: stored, or the code of the error.",
+	}, []string{"result"})
+}
+
 func newCovers(registry prometheus.Registerer) *prometheus.CounterVec {
 	return promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
 		Name: "ovation_covers_total",
@@ -22,6 +29,6 @@ func newCovers(registry prometheus.Registerer) *prometheus.CounterVec {
 func newSwept(registry prometheus.Registerer) prometheus.Counter {
 	return promauto.With(registry).NewCounter(prometheus.CounterOpts{
 		Name: "ovation_blobs_swept_total",
-		Help: "Files removed from the blob store because no video names them.",
+		Help: "Files removed from the blob store because no video or profile names them.",
 	})
 }

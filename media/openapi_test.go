@@ -16,6 +16,7 @@ func TestDocumentHasEveryFile(t *testing.T) {
 	must(t, err)
 	want := map[string][]string{
 		storage.MediaPath + "videos post":                {"application/json"},
+		storage.MediaPath + "avatars post":               {"application/json"},
 		storage.MediaPath + "placeholders/{picture} get": {"image/png"},
 	}
 	for folder, byExtension := range types {

@@ -45,16 +45,17 @@ const (
 
 // Upload errors that are reported to the client.
 var (
-	ErrTooLarge = errors.New("the video is too large")
+	ErrTooLarge = errors.New("the file is too large")
 	ErrBusy     = errors.New("too many uploads are in progress")
 )
 
-// LimitedError is returned if a user has published too many videos within an hour.
+// LimitedError is returned if a user has published too many videos, or uploaded too many
+// pictures, within an hour.
 type LimitedError struct {
-	Wait time.Duration // until the next video may be published, or its cover be made
+	Wait time.Duration // until the next file may be uploaded, or the cover of a video be made
 }
 
-func (e *LimitedError) Error() string { return "too many videos have been published" }
+func (e *LimitedError) Error() string { return "too many files have been uploaded" }
 
 // errNoVideo is returned for files that are not videos in a supported format.
 var errNoVideo = &storage.InvalidError{Field: "file", Reason: "is not a video in MP4, WebM or QuickTime, by its bytes"}
@@ -63,6 +64,8 @@ var errNoVideo = &storage.InvalidError{Field: "file", Reason: "is not a video in
 type Config struct {
 	Store storage.Videos
 	Blobs *Blobs
+	// Accounts keeps the avatars of users. If it is nil, the site has no accounts.
+	Accounts Accounts
 	// Covers receives jobs for covers. If it is nil, no covers are made.
 	Covers worker.Publisher
 	// MaxBytes is the maximum size of a video, in bytes. The default is DefaultMaxBytes.
@@ -76,17 +79,21 @@ type Config struct {
 	Registry prometheus.Registerer
 }
 
-// Service publishes and deletes videos. It is safe for concurrent use.
+// Service publishes and deletes videos, and stores the pictures of profiles. It is safe
+// for concurrent use.
 type Service struct {
 	Config
 
 	uploads       *prometheus.CounterVec
+	avatars       *prometheus.CounterVec
 	coverRequests sync.WaitGroup
 	stop          context.CancelFunc
 	running       context.Context //nolint:containedctx // ended by Close
 	uploadPlaces  places
 	coverPlaces   places
 	publishes     *rate.Attempts // of users
+	pictures      *rate.Attempts // of users
+	decodings     chan struct{}  // one element for each picture that is being decoded
 }
 
 // New returns a Service. Call Close when it is no longer needed.
@@ -94,7 +101,8 @@ func New(cfg Config) *Service {
 	cfg.Logger, cfg.MaxBytes = cmp.Or(cfg.Logger, slog.Default()), cmp.Or(cfg.MaxBytes, DefaultMaxBytes)
 	s := &Service{
 		Config:  cfg,
-		uploads: newUploads(cfg.Registry),
+		uploads: newUploads(cfg.Registry), avatars: newAvatars(cfg.Registry),
+		pictures: newPictures(), decodings: make(chan struct{}, maxDecodings),
 		uploadPlaces: newPlaces(quota.Shares{
 			Total: maxUploads, User: maxUploadsOfUser, Visitors: maxAnonymousUploadsOfAddress,
 			Address: maxUploadsOfAddress, Anonymous: maxAnonymousUploads,

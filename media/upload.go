@@ -38,35 +38,59 @@ type Form struct {
 // the request as they are received. Errors:
 // storage.ErrInvalid, ErrTooLarge, ErrSlow, storage.ErrUnavailable, and errors from admit
 // and from the connection.
-func (s *Service) ReadForm(w http.ResponseWriter, r *http.Request, field string, admit func(values map[string]string) error) (_ *Form, err error) {
-	if r.ContentLength > s.MaxBytes+maxFormBytes {
+func (s *Service) ReadForm(w http.ResponseWriter, r *http.Request, field string, admit func(values map[string]string) error) (*Form, error) {
+	form := new(Form)
+	values, err := readForm(w, r, s.MaxBytes, field, func(values map[string]string, part *multipart.Part) (err error) {
+		if form.File != nil {
+			return &storage.InvalidError{Field: field, Reason: "must be one file"}
+		}
+		if admit != nil {
+			if err := admit(values); err != nil {
+				return err
+			}
+		}
+		if form.File, err = s.StoreFile(r.Context(), part); err != nil {
+			return broken(err)
+		}
+		return nil
+	})
+	if err != nil {
+		if form.File != nil {
+			s.Discard(r.Context(), form.File)
+		}
+		return nil, err
+	}
+	form.Values = values
+	return form, nil
+}
+
+// readForm receives a multipart form as a stream and returns its text fields. It calls
+// file for each part with the name field, with the text fields that precede it. Errors:
+// those of ReadForm, and errors from file.
+func readForm(w http.ResponseWriter, r *http.Request, maxBytes int64, field string, file func(map[string]string, *multipart.Part) error) (map[string]string, error) {
+	if r.ContentLength > maxBytes+maxFormBytes {
 		return nil, ErrTooLarge
 	}
-	r.Body = http.MaxBytesReader(w, &meteredBody{r.Body, rate.NewMeter(rate.FromContext(r.Context()), rate.UploadBytesPerUnit)}, s.MaxBytes+maxFormBytes)
+	r.Body = http.MaxBytesReader(w, &meteredBody{r.Body, rate.NewMeter(rate.FromContext(r.Context()), rate.UploadBytesPerUnit)}, maxBytes+maxFormBytes)
 	parts, err := r.MultipartReader()
 	if err != nil {
 		return nil, &storage.InvalidError{Field: "body", Reason: "must be multipart/form-data"}
 	}
-	form := &Form{Values: map[string]string{}}
-	defer func() { //nolint:contextcheck // it is the request's
-		if err != nil && form.File != nil {
-			s.Discard(r.Context(), form.File)
-		}
-	}()
+	values := map[string]string{}
 	for n := 0; ; n++ {
 		part, err := parts.NextPart()
 		switch {
 		case err == io.EOF: //nolint:errorlint // a form that ends early wraps it
-			return form, nil
+			return values, nil
 		case err != nil:
 			return nil, broken(err)
 		case n > maxFields:
 			return nil, &storage.InvalidError{Field: "body", Reason: fmt.Sprintf("must have at most %d fields", maxFields)}
 		}
 		if part.FormName() != field {
-			err = form.text(part)
+			err = readText(part, values)
 		} else {
-			err = s.file(r.Context(), form, part, admit)
+			err = file(values, part)
 		}
 		if err != nil {
 			return nil, err
@@ -99,23 +123,9 @@ func CheckFields(received map[string]string, requestID string) error {
 	return storage.ValidateRequestID(received[requestID])
 }
 
-func (s *Service) file(ctx context.Context, form *Form, part *multipart.Part, admit func(map[string]string) error) (err error) {
-	if form.File != nil {
-		return &storage.InvalidError{Field: part.FormName(), Reason: "must be one file"}
-	}
-	if admit != nil {
-		if err := admit(form.Values); err != nil {
-			return err
-		}
-	}
-	if form.File, err = s.StoreFile(ctx, part); err != nil {
-		return broken(err)
-	}
-	return nil
-}
-
-// text reads a text field. Of several fields with the same name, the first counts.
-func (f *Form) text(part *multipart.Part) error {
+// readText adds a text field to values. Of several fields with the same name, the first
+// counts.
+func readText(part *multipart.Part, values map[string]string) error {
 	text, err := io.ReadAll(io.LimitReader(part, maxFieldBytes+1))
 	if err != nil {
 		return broken(err)
@@ -124,8 +134,8 @@ func (f *Form) text(part *multipart.Part) error {
 	if len(text) > maxFieldBytes {
 		return &storage.InvalidError{Field: strconv.QuoteToASCII(name[:min(len(name), 32)]), Reason: fmt.Sprintf("must have at most %d bytes", maxFieldBytes)}
 	}
-	if _, known := f.Values[name]; !known {
-		f.Values[name] = string(text)
+	if _, known := values[name]; !known {
+		values[name] = string(text)
 	}
 	return nil
 }
@@ -162,7 +172,7 @@ func (s *Service) WithMinRate(next http.Handler) http.Handler {
 func (s *Service) upload(w http.ResponseWriter, r *http.Request) {
 	v, err := s.receive(w, r)
 	if err != nil {
-		s.answerError(w, r, err)
+		s.answerError(w, r, err, videos)
 		return
 	}
 	s.Count("published")
@@ -172,7 +182,11 @@ func (s *Service) upload(w http.ResponseWriter, r *http.Request) {
 	}})
 }
 
-var errNotSignedIn = errors.New("this needs a signed-in user: send a token as `Authorization: Bearer …`")
+// Errors of uploads that the client can avoid.
+var (
+	errNotSignedIn = errors.New("this needs a signed-in user: send a token as `Authorization: Bearer …`")
+	errNoFile      = &storage.InvalidError{Field: "file", Reason: "is missing"}
+)
 
 // rateError is returned to a client whose bucket holds too little, with the time until it
 // holds enough.
@@ -198,33 +212,57 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (*storage.Vide
 		return nil, err
 	}
 	if form.File == nil {
-		return nil, &storage.InvalidError{Field: "file", Reason: "is missing"}
+		return nil, errNoFile
 	}
 	return s.Publish(r.Context(), me, form.Values["title"], form.Values["requestId"], form.File)
 }
 
+// uploadKind is a kind of files that clients upload.
+type uploadKind struct {
+	what    string // in messages
+	limited string // the message for too many files of a user
+	unknown string // the message if it is not known whether the upload has succeeded
+}
+
+var (
+	videos   = uploadKind{"video", "too many videos published", "the video may or may not have been published; try again with the same requestId"}
+	pictures = uploadKind{"picture", "too many pictures uploaded", "the picture may or may not have been stored; try again"}
+)
+
+// maxBytes is the maximum size of a file of this kind, in bytes.
+func (s *Service) maxBytes(of uploadKind) int64 {
+	if of == pictures {
+		return MaxAvatarBytes
+	}
+	return s.MaxBytes
+}
+
 // answerError responds with an error, and logs it unless it is the client's fault.
-func (s *Service) answerError(w http.ResponseWriter, r *http.Request, err error) {
+func (s *Service) answerError(w http.ResponseWriter, r *http.Request, err error, of uploadKind) {
 	status, code, message := http.StatusInternalServerError, codes.Internal, "internal error; the server's log has the cause"
 	limited, isLimited := errors.AsType[*LimitedError](err)
 	wait, waits := errors.AsType[rateError](err)
 	switch invalid, is := errors.AsType[*storage.InvalidError](err); {
 	case isLimited:
-		status, code, message = http.StatusTooManyRequests, codes.RateLimited, "too many videos published; "+rate.Error(limited.Wait).Message
+		status, code, message = http.StatusTooManyRequests, codes.RateLimited, of.limited+"; "+rate.Error(limited.Wait).Message
 		w.Header().Set("Retry-After", retryAfter(limited.Wait))
 	case waits:
 		status, code, message = http.StatusTooManyRequests, codes.RateLimited, rate.Error(time.Duration(wait)).Message
 		w.Header().Set("Retry-After", retryAfter(time.Duration(wait)))
 	case is:
 		status, code, message = http.StatusBadRequest, codes.BadUserInput, invalid.Error()
-		if invalid == errNoVideo {
+		if invalid == errNoVideo || invalid == errNoPicture || invalid == errBadImage {
 			status = http.StatusUnsupportedMediaType
 		}
 	case errors.Is(err, errNotSignedIn):
 		status, code, message = http.StatusUnauthorized, codes.Unauthenticated, err.Error()
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	case errors.Is(err, ErrTooLarge):
-		status, code, message = http.StatusRequestEntityTooLarge, codes.LimitExceeded, fmt.Sprintf("the video is too large; at most %d MiB are allowed", s.MaxBytes>>20)
+		status, code, message = http.StatusRequestEntityTooLarge, codes.LimitExceeded, fmt.Sprintf("the %s is too large; at most %d MiB are allowed", of.what, s.maxBytes(of)>>20)
+	case errors.Is(err, ErrNoAccounts):
+		status, code, message = http.StatusNotFound, codes.NotFound, err.Error()
+	case errors.Is(err, storage.ErrNotFound):
+		status, code, message = http.StatusNotFound, codes.NotFound, "this token does not belong to an account of this site"
 	case errors.Is(err, ErrSlow):
 		status, code, message = http.StatusRequestTimeout, codes.LimitExceeded, "the upload is too slow"
 	case errors.Is(err, ErrBusy):
@@ -233,12 +271,16 @@ func (s *Service) answerError(w http.ResponseWriter, r *http.Request, err error)
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		status, code, message = http.StatusBadRequest, codes.BadUserInput, errBroken.Error() // the client has disconnected
 	case errors.Is(err, storage.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		status, code, message = http.StatusServiceUnavailable, codes.Unavailable, "the service is temporarily unavailable, and the video may or may not have been published; try again with the same requestId"
+		status, code, message = http.StatusServiceUnavailable, codes.Unavailable, "the service is temporarily unavailable, and "+of.unknown
 	}
 	if status >= http.StatusInternalServerError {
 		s.Logger.Error("upload failed", "code", code, "error", err)
 	}
-	s.Count(code)
+	if of == pictures {
+		s.avatars.WithLabelValues(code).Inc()
+	} else {
+		s.Count(code)
+	}
 	w.Header().Set("Connection", "close") // the rest of the body is not read
 	answer(w, status, map[string]any{"errors": []any{
 		map[string]any{"message": message, "extensions": map[string]any{"code": code}},

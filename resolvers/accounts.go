@@ -73,8 +73,12 @@ func (r mutationResolver) UpdateProfile(ctx context.Context, in graph.UpdateProf
 		return nil, err
 	}
 	change := accounts.ProfileChange{Name: in.Name, AvatarURL: in.AvatarURL, BackgroundURL: in.BackgroundURL, Signature: in.Signature}
-	if err := r.accounts.UpdateProfile(ctx, me, change); err != nil {
+	updated, err := r.accounts.UpdateProfile(ctx, me, change)
+	if err != nil {
 		return nil, atPath("input.", err)
+	}
+	if r.videos != nil {
+		r.videos.RemoveFormerAvatar(ctx, updated)
 	}
 	loaders.FromContext(ctx).ClearAll()
 	return &graph.UpdateProfilePayload{User: me}, nil

@@ -101,6 +101,8 @@ func TestKnownDocumentsFollowTheirConditions(t *testing.T) {
 // noVideos is a Videos that deletes nothing.
 type noVideos struct{}
 
+func (noVideos) RemoveFormerAvatar(context.Context, *storage.UpdatedProfile) {}
+
 func (noVideos) Delete(context.Context, storage.VideoDeletion) (*storage.Video, error) {
 	return nil, storage.ErrNotFound
 }

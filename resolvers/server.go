@@ -57,11 +57,12 @@ type Config struct {
 	// Accounts registers users and logs them in. It is nil if the site has no accounts of
 	// its own.
 	Accounts *accounts.Service
-	// Videos deletes videos, Uploads accepts uploads at POST /media/videos, and Files
-	// serves paths below /media/. Set all three or none. Without them, the site has no
-	// videos of its own.
+	// Videos deletes videos, Uploads accepts uploads at POST /media/videos, Avatars at POST
+	// /media/avatars, and Files serves paths below /media/. Set all four or none. Without
+	// them, the site has no videos of its own.
 	Videos  Videos
 	Uploads http.Handler
+	Avatars http.Handler
 	Files   http.Handler
 	// Douyin returns the handler for paths below /douyin/. The argument around
 	// configures the middleware in front of that handler, the same middleware as for
@@ -173,9 +174,11 @@ type routes struct {
 func (r *routes) media(cfg Config) {
 	around := r.around
 	around.Kind = transport.KindFile
-	if cfg.Uploads != nil {
-		around.Operation = "/media/videos"
-		r.mux.Handle(around.Operation, transport.Handler(uploads(cfg.Uploads), around))
+	for path, handler := range map[string]http.Handler{"videos": cfg.Uploads, "avatars": cfg.Avatars} {
+		if handler != nil {
+			around.Operation = storage.MediaPath + path
+			r.mux.Handle(around.Operation, transport.Handler(uploads(handler), around))
+		}
 	}
 	around.Operation = storage.MediaPath
 	if cfg.Files == nil {

@@ -14,9 +14,11 @@ import (
 	"ovation/storage"
 )
 
-// Videos deletes videos with their files. *media.Service implements it.
+// Videos deletes videos with their files, and the files of former avatars. *media.Service
+// implements it.
 type Videos interface {
 	Delete(ctx context.Context, deletion storage.VideoDeletion) (*storage.Video, error)
+	RemoveFormerAvatar(ctx context.Context, after *storage.UpdatedProfile)
 }
 
 var errVideosDisabled = &problem{

@@ -50,8 +50,8 @@ func AccountUser(tenant string, id int64) User { return User{tenant, strconv.For
 // Profile is what an account shows to others.
 type Profile struct {
 	Name       string
-	Avatar     string // a URL, or empty if there is none
-	Background string // likewise
+	Avatar     string // a URL, or empty if there is none; see AvatarPath
+	Background string // a URL, or empty if there is none
 	Signature  string
 }
 
@@ -66,6 +66,33 @@ func orNil(text string) *string {
 		return nil
 	}
 	return &text
+}
+
+// Uploaded pictures of profiles in the blob store.
+const (
+	avatarFolder    = "avatars/"
+	avatarExtension = ".jpg"
+)
+
+// AvatarKey returns the key of an uploaded picture in the blob store. The name of the
+// picture is one that ValidateFile accepts.
+func AvatarKey(file string) string { return avatarFolder + file + avatarExtension }
+
+// AvatarPath returns the path of an uploaded picture on the site: the Avatar of the
+// profile that the picture belongs to, and of no other.
+func AvatarPath(file string) string { return MediaPath + AvatarKey(file) }
+
+// AvatarFile returns the name of the uploaded picture that is the avatar. It is empty if
+// there is no avatar, or if the avatar is any other URL.
+func (p *Profile) AvatarFile() string { return avatarFile(p.Avatar) }
+
+func avatarFile(address string) string {
+	file, is := strings.CutPrefix(address, MediaPath+avatarFolder)
+	file, ends := strings.CutSuffix(file, avatarExtension)
+	if !is || !ends || ValidateFile(file) != nil {
+		return ""
+	}
+	return file
 }
 
 // NewAccount is an account to create.
@@ -134,6 +161,15 @@ type ProfileChange struct {
 	Avatar     *string
 	Background *string
 	Signature  *string
+	// Uploaded allows Avatar to be the path of an uploaded picture that is not the avatar
+	// yet. It is set for a picture that the user has just uploaded.
+	Uploaded bool
+}
+
+// UpdatedProfile is the result of a ProfileChange.
+type UpdatedProfile struct {
+	Profile         // as it is now
+	Former  Profile // as it was before
 }
 
 // Check returns the change with the signature in the form in which it will be stored, or
@@ -164,9 +200,17 @@ func (c ProfileChange) Check() (ProfileChange, error) {
 	return c, nil
 }
 
-// Apply changes an account and reports whether anything has changed.
-func (c ProfileChange) Apply(to *Account) bool {
+// Apply changes an account and reports whether anything has changed. Errors: ErrNotFound
+// if the account is that of an erased user; *InvalidError if the avatar is an uploaded
+// picture that is not the account's, so that no two accounts name the same file.
+func (c ProfileChange) Apply(to *Account) (bool, error) {
 	before, key := to.Profile, to.NameKey
+	if key == "" {
+		return false, ErrNotFound
+	}
+	if c.Avatar != nil && *c.Avatar != before.Avatar && !c.Uploaded && avatarFile(*c.Avatar) != "" {
+		return false, &InvalidError{Field: "avatarUrl", Reason: "must not be an uploaded picture of another or a former profile: upload the picture to " + strings.TrimSuffix(MediaPath+avatarFolder, "/")}
+	}
 	for _, one := range []struct {
 		to   *string
 		from *string
@@ -178,7 +222,7 @@ func (c ProfileChange) Apply(to *Account) bool {
 	if c.Name != nil {
 		to.NameKey = c.NameKey
 	}
-	return to.Profile != before || to.NameKey != key
+	return to.Profile != before || to.NameKey != key, nil
 }
 
 // validateURL checks the address of a picture. It must consist of printable ASCII and be
@@ -241,8 +285,12 @@ type Accounts interface {
 	// RevokeTokens begins the user's next generation. Errors: ErrNotFound.
 	RevokeTokens(ctx context.Context, user User) (*Account, error)
 	// UpdateProfile changes a profile and returns the result. Errors: ErrInvalid,
-	// ErrNotFound, ErrAccountNameTaken.
-	UpdateProfile(ctx context.Context, user User, change ProfileChange) (*Profile, error)
+	// ErrNotFound, ErrAccountNameTaken. If the avatar was an uploaded picture and has
+	// changed, the caller removes the file of the former one.
+	UpdateProfile(ctx context.Context, user User, change ProfileChange) (*UpdatedProfile, error)
+	// NamedAvatars reports for each file name whether an uploaded picture with this name
+	// is the avatar of an account (AvatarFile).
+	NamedAvatars(ctx context.Context, files []string) ([]bool, error)
 	// Revocations returns up to limit revocations, beginning with the first one that
 	// follows the given revocation. They are ordered by At, then by tenant, then by user
 	// id as a number. For each user, only the latest revocation is stored.

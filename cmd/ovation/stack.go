@@ -138,7 +138,7 @@ func (c *stackCommand) prepareClips(ctx context.Context, store storage.Store, bl
 		covers = queue
 		defer func() { err = errors.Join(err, queue.Close()) }()
 	}
-	videos, err := videoFlags{blobFlag: blobFlag{BlobURL: blobs}}.openVideos(ctx, store, covers, discardLog, newRegistry())
+	videos, err := videoFlags{blobFlag: blobFlag{BlobURL: blobs}}.openVideos(ctx, store, true, covers, discardLog, newRegistry())
 	if err != nil {
 		return err
 	}

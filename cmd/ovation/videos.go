@@ -52,7 +52,7 @@ func (v *videoSite) install(cfg *resolvers.Config) {
 	if v.service == nil {
 		return
 	}
-	cfg.Videos, cfg.Uploads, cfg.Files = v.service, v.service.Uploads(), media.Files(v.blobs, cfg.Logger)
+	cfg.Videos, cfg.Uploads, cfg.Avatars, cfg.Files = v.service, v.service.Uploads(), v.service.Avatars(), media.Files(v.blobs, cfg.Logger)
 }
 
 // close closes the components. Call close when no request is in progress.
@@ -65,15 +65,20 @@ func (v *videoSite) close() (err error) {
 }
 
 // openVideos returns the components that an API node needs for videos. Jobs for covers
-// are published through the parameter covers, which may be nil.
-func (f videoFlags) openVideos(ctx context.Context, store storage.Store, covers worker.Publisher, log *slog.Logger, registry prometheus.Registerer) (*videoSite, error) {
+// are published through the parameter covers, which may be nil. The parameter accounts
+// states whether the site has accounts, whose avatars can be uploaded.
+func (f videoFlags) openVideos(ctx context.Context, store storage.Store, accounts bool, covers worker.Publisher, log *slog.Logger, registry prometheus.Registerer) (*videoSite, error) {
 	blobs, err := f.openBlobs(ctx, store)
 	if err != nil {
 		return nil, err
 	}
-	service := media.New(media.Config{
+	cfg := media.Config{
 		Store: store, Blobs: blobs, Covers: covers, MaxBytes: int64(f.MaxUpload) << 20, PublishesPerUser: f.PublishesPerUser, Logger: log, Registry: registry,
-	})
+	}
+	if accounts {
+		cfg.Accounts = store
+	}
+	service := media.New(cfg)
 	return &videoSite{blobs: blobs, service: service, ends: []func() error{
 		func() error { service.Close(); blobs.Close(); return nil },
 	}}, nil
@@ -81,9 +86,9 @@ func (f videoFlags) openVideos(ctx context.Context, store storage.Store, covers 
 
 // openVideosAlone is like openVideos, but for a single process, which also makes the
 // covers and sweeps the blob store.
-func (f videoFlags) openVideosAlone(ctx context.Context, store storage.Store, log *slog.Logger, registry prometheus.Registerer) (*videoSite, error) {
+func (f videoFlags) openVideosAlone(ctx context.Context, store storage.Store, accounts bool, log *slog.Logger, registry prometheus.Registerer) (*videoSite, error) {
 	queue := local.NewQueue(local.Options{})
-	v, err := f.openVideos(ctx, store, queue, log, registry)
+	v, err := f.openVideos(ctx, store, accounts, queue, log, registry)
 	if err != nil {
 		return nil, errors.Join(err, queue.Close())
 	}
@@ -100,7 +105,7 @@ type coverQueue interface {
 
 // workOnVideos makes covers and sweeps the blob store until the returned function is
 // called.
-func workOnVideos(ctx context.Context, store storage.Videos, blobs *media.Blobs, queue coverQueue, log *slog.Logger, registry prometheus.Registerer) (stop func() error) {
+func workOnVideos(ctx context.Context, store media.JanitorStore, blobs *media.Blobs, queue coverQueue, log *slog.Logger, registry prometheus.Registerer) (stop func() error) {
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	maker := media.NewCoverMaker(media.CoverOptions{Store: store, Blobs: blobs, Logger: log, Registry: registry})
 	janitor := media.NewJanitor(media.JanitorOptions{Store: store, Blobs: blobs, Covers: queue, Logger: log, Registry: registry})
@@ -139,7 +144,7 @@ func (c *serveCommand) startVideos(p *program, behind *process, store storage.St
 	if err != nil {
 		return nil, err
 	}
-	v, err := c.openVideos(p.ctx, store, queue, behind.log, behind.registry)
+	v, err := c.openVideos(p.ctx, store, c.Accounts, queue, behind.log, behind.registry)
 	if err != nil {
 		return nil, errors.Join(err, queue.Close())
 	}
@@ -160,7 +165,7 @@ func (c *devCommand) startVideos(ctx context.Context, store storage.Store, log *
 			return nil, err
 		}
 	}
-	return flags.openVideosAlone(ctx, store, log, registry)
+	return flags.openVideosAlone(ctx, store, c.Accounts, log, registry)
 }
 
 // mediaFolder is the name of the folder for video files in the data folder.

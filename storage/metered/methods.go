@@ -243,9 +243,15 @@ func (s *Store) RevokeTokens(ctx context.Context, user storage.User) (_ *storage
 }
 
 // UpdateProfile implements storage.Accounts.
-func (s *Store) UpdateProfile(ctx context.Context, user storage.User, change storage.ProfileChange) (_ *storage.Profile, err error) {
+func (s *Store) UpdateProfile(ctx context.Context, user storage.User, change storage.ProfileChange) (_ *storage.UpdatedProfile, err error) {
 	defer s.measure("UpdateProfile", time.Now(), &err)
 	return s.Store.UpdateProfile(ctx, user, change)
+}
+
+// NamedAvatars implements storage.Accounts.
+func (s *Store) NamedAvatars(ctx context.Context, files []string) (_ []bool, err error) {
+	defer s.measure("NamedAvatars", time.Now(), &err)
+	return s.Store.NamedAvatars(ctx, files)
 }
 
 // Revocations implements storage.Accounts.

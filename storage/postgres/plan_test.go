@@ -247,7 +247,7 @@ func TestBatchesSearchByKey(t *testing.T) {
 			updateReplyCounts, upsertCommentCounts, updateComment, updateCommentLikes, deleteRequests, repairCommentCounts, lockLikes,
 			selectFriendsInFollowing, selectFriendsInFollowers, selectFollowsFewer, selectFollowedLikers,
 			lockCounts, selectAuthors, upsertAuthors, upsertTotals, upsertUserComments, selectTotals, selectTakenIDs,
-			insertAccount, selectAccount, lockAccount, selectAccountNamed, selectProfiles, updateAccount, insertAccountName, deleteAccountName, selectRevocations,
+			insertAccount, selectAccount, lockAccount, selectAccountNamed, selectProfiles, selectNamedAvatars, updateAccount, insertAccountName, deleteAccountName, selectRevocations,
 			selectVideo, lockVideo, selectVideos, selectNamedFiles, deleteVideo, takeDueCovers, setCover, failCover, selectCoverReason,
 			lockMailboxes, selectMailboxes, insertMessages, upsertMailboxes, upsertConversations, lockConversation, updateRead, numberMessages, selectLastNumbered,
 			selectMessages, selectConversations, repairUnread,

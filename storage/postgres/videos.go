@@ -101,12 +101,18 @@ func addVideo(tenantOf func(query int) string) func(pgx.Rows, []storage.ListPage
 // NamedFiles reports, with one statement, for each file name whether a video has that
 // file.
 func (s *Store) NamedFiles(ctx context.Context, names []string) ([]bool, error) {
+	return s.named(ctx, "look up files", selectNamedFiles, names, func(name string) string { return name })
+}
+
+// named reports for each file name whether a query finds it, in the form that stored
+// returns.
+func (s *Store) named(ctx context.Context, what, query string, names []string, stored func(name string) string) ([]bool, error) {
 	out := make([]bool, len(names))
 	keys := newColumns(1, 0, len(names))
 	for _, name := range names {
-		keys.add([]string{name})
+		keys.add([]string{stored(name)})
 	}
-	err := s.read(ctx, "look up files", selectNamedFiles, keys.args(), func(row pgx.Rows) error {
+	err := s.read(ctx, what, query, keys.args(), func(row pgx.Rows) error {
 		var i int
 		err := row.Scan(&i)
 		if err == nil {

@@ -204,16 +204,30 @@ func (s *Store) RevokeTokens(ctx context.Context, user storage.User) (*storage.A
 }
 
 // UpdateProfile changes those fields of a profile that are set in the given change.
-func (s *Store) UpdateProfile(ctx context.Context, user storage.User, change storage.ProfileChange) (*storage.Profile, error) {
+func (s *Store) UpdateProfile(ctx context.Context, user storage.User, change storage.ProfileChange) (*storage.UpdatedProfile, error) {
 	change, err := change.Check()
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.changeAccount(ctx, "update profile", user, func(a *storage.Account) (bool, error) { return change.Apply(a), nil })
+	var former storage.Profile
+	a, err := s.changeAccount(ctx, "update profile", user, func(a *storage.Account) (bool, error) {
+		former = a.Profile
+		return change.Apply(a)
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &a.Profile, nil
+	return &storage.UpdatedProfile{Profile: a.Profile, Former: former}, nil
+}
+
+// selectNamedAvatars repeats the condition of the index account_avatar.
+const selectNamedAvatars = `
+SELECT k.key FROM jsonb_each(?) k CROSS JOIN account a
+WHERE a.avatar = k.value ->> 0 AND a.avatar >= '/media/avatars/' AND a.avatar < '/media/avatars0'`
+
+// NamedAvatars reports for each file name whether an account has that avatar.
+func (s *Store) NamedAvatars(ctx context.Context, files []string) ([]bool, error) {
+	return s.named(ctx, "look up avatars", selectNamedAvatars, files, storage.AvatarPath)
 }
 
 const selectRevocations = `

@@ -74,7 +74,7 @@ func TestBatchesSearchByKey(t *testing.T) {
 		selectComments, selectCommentCounts, selectRequests, selectLastComment, insertComments, insertMessages, upsertMailboxes, upsertConversations,
 		selectMailboxes, selectMessages, selectConversations, updateRead, updateReplyCounts, updateComment, updateCommentLikes,
 		selectAuthors, selectTotals, selectTakenIDs,
-		selectLastAccount, selectAccount, selectAccountNamed, selectProfiles, updateAccount,
+		selectLastAccount, selectAccount, selectAccountNamed, selectProfiles, selectNamedAvatars, updateAccount,
 		selectVideo, selectVideos, selectNamedFiles, takeVideoNumber, deleteVideo, rescheduleCover, setCover, selectClears, deleteHistoryRows, selectDeletedAmong, clearReactions, clearCollections, clearFollows,
 		selectLikesOn, selectDislikesOn, selectCollectionsOf, selectFollowsOf, selectCommentsOn, failCover, selectCoverReason,
 		insertWords, deleteWords, selectIndexed, setAccountIndexed, setVideoIndexed,

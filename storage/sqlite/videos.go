@@ -80,13 +80,19 @@ func (t tx) videos(query, tenant string, args ...any) (out storage.ListPage[stor
 
 // NamedFiles reports for each file name whether a video has that file.
 func (s *Store) NamedFiles(ctx context.Context, names []string) ([]bool, error) {
+	return s.named(ctx, "look up files", selectNamedFiles, names, func(name string) string { return name })
+}
+
+// named reports for each file name whether a query finds it, in the form that stored
+// returns.
+func (s *Store) named(ctx context.Context, what, query string, names []string, stored func(name string) string) ([]bool, error) {
 	out := make([]bool, len(names))
 	var keys tuples
 	for _, name := range names {
-		keys.add([]string{name})
+		keys.add([]string{stored(name)})
 	}
-	err := s.read(ctx, "look up files", func(t tx) error {
-		return t.query(selectNamedFiles, []any{keys.json()}, func(scan func(...any) error) error {
+	err := s.read(ctx, what, func(t tx) error {
+		return t.query(query, []any{keys.json()}, func(scan func(...any) error) error {
 			var i int
 			err := scan(&i)
 			out[i] = true

@@ -199,7 +199,7 @@ func profilesAreStoredUnchanged(w *world) {
 	})
 	w.must(err)
 	want := storage.Profile{Name: sql[:31], Avatar: "https://example.com/a.png?x=1", Background: "/media/b.jpg", Signature: sql + "\n<script> ✓"}
-	w.equal("the profile returned", *got, want)
+	w.equal("the profile returned", *got, storage.UpdatedProfile{Profile: want, Former: storage.Profile{Name: want.Name}})
 	w.equal("the profile read", *w.profile(a.User), want)
 	_, err = w.s.UpdateProfile(w.Context(), a.User, storage.ProfileChange{Avatar: text(""), Signature: text(" ")})
 	w.must(err)

@@ -58,9 +58,14 @@ func (s *Store) RevokeTokens(ctx context.Context, user storage.User) (*storage.A
 }
 
 // UpdateProfile changes a profile in the database.
-func (s *Store) UpdateProfile(ctx context.Context, user storage.User, change storage.ProfileChange) (*storage.Profile, error) {
+func (s *Store) UpdateProfile(ctx context.Context, user storage.User, change storage.ProfileChange) (*storage.UpdatedProfile, error) {
 	if err := s.database.Err(); err != nil {
 		return nil, err
 	}
 	return s.Store.UpdateProfile(ctx, user, change)
+}
+
+// NamedAvatars reports which files are avatars in the database.
+func (s *Store) NamedAvatars(ctx context.Context, files []string) ([]bool, error) {
+	return query(ctx, s.reads, "look for the profiles of files", s.Store.NamedAvatars, files)
 }
