@@ -242,7 +242,7 @@ func TestHostilePicturesAreRefused(t *testing.T) {
 		}
 	}
 	for name, file := range whole { // no damage is worse than an error
-		for i := range file {
+		for i := 0; i < len(file); i += 11 {
 			damaged := slices.Clone(file)
 			damaged[i] ^= 0xff
 			if _, err := encodeForTest(t, damaged); err != nil && !errors.Is(err, storage.ErrInvalid) {

@@ -219,11 +219,11 @@ func TestSweepsTakeTheOldestSubjects(t *testing.T) {
 	}
 }
 
-// TestUnindexedIsFoundByIndex checks that what is not in the index of searches is found
-// without a scan or a sort.
-func TestUnindexedIsFoundByIndex(t *testing.T) {
+// TestPartialIndexesAreUsed checks that what is not in the index of searches, and uploaded
+// avatars, are found by their indexes, without a scan or a sort.
+func TestPartialIndexesAreUsed(t *testing.T) {
 	for name, s := range databases(t) {
-		for query, index := range map[string]string{lockUnindexedAccounts: "account_unindexed", lockUnindexedVideos: "video_unindexed"} {
+		for query, index := range map[string]string{lockUnindexedAccounts: "account_unindexed", lockUnindexedVideos: "video_unindexed", selectNamedAvatars: "account_avatar"} {
 			if steps := strings.Join(plan(t, s, query), "\n"); !strings.Contains(steps, "using "+index+" on ") || strings.Contains(steps, "Seq") || strings.Contains(steps, "Sort") {
 				t.Errorf("%s: %s\nruns with %s\nwant the index %s", name, query, steps, index)
 			}

@@ -113,6 +113,7 @@ func TestStepsUseTheirIndexes(t *testing.T) {
 		}},
 		"unindexed names":  {selectUnindexedAccounts, []string{"TEMP B-TREE"}, []string{"INDEX account_unindexed"}},
 		"unindexed titles": {selectUnindexedVideos, []string{"TEMP B-TREE"}, []string{"INDEX video_unindexed"}},
+		"avatars":          {selectNamedAvatars, []string{"SCAN account"}, []string{"INDEX account_avatar (avatar=?)"}},
 		"due covers":       {selectDueCovers, []string{"SCAN", "TEMP B-TREE"}, []string{"INDEX covers_due (cover_due>? AND cover_due<?)"}},
 	} {
 		got := plan(t, s, c.query)

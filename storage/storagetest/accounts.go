@@ -212,6 +212,53 @@ func profilesAreStoredUnchanged(w *world) {
 	w.equal("profiles of no users", len(none), 0)
 }
 
+// uploadedAvatarsBelongToOneAccount checks which profiles may name an uploaded picture, and
+// which files are named.
+func uploadedAvatarsBelongToOneAccount(w *world) {
+	alice, bob := w.register("alice"), w.register("bob")
+	file := func(letter string) string { return strings.Repeat(letter, 26) }
+	set := func(of *storage.Account, avatar string, uploaded bool) (*storage.UpdatedProfile, error) {
+		return w.s.UpdateProfile(w.Context(), of.User, storage.ProfileChange{Avatar: &avatar, Uploaded: uploaded})
+	}
+	mustSet := func(of *storage.Account, avatar string, uploaded bool) *storage.UpdatedProfile {
+		w.Helper()
+		got, err := set(of, avatar, uploaded)
+		w.must(err)
+		return got
+	}
+	first, second := storage.AvatarPath(file("a")), storage.AvatarPath(file("b"))
+	mustSet(alice, first, true)
+	got := mustSet(alice, second, true)
+	w.equal("the file that an upload replaces", got.Former.AvatarFile(), file("a"))
+	w.equal("the file of the profile", got.AvatarFile(), file("b"))
+	mustSet(alice, second, false) // as it is
+	for _, other := range []*storage.Account{alice, bob} {
+		_, err := set(other, first, false)
+		w.wantError("an uploaded picture that is not the account's", err, storage.ErrInvalid)
+	}
+	_, err := set(bob, second, false)
+	w.wantError("the picture of another profile", err, storage.ErrInvalid)
+	mustSet(bob, "https://example.com"+second, false) // names no file
+	w.equal("the file of a URL", w.profile(bob.User).AvatarFile(), "")
+
+	named := func(files ...string) []bool {
+		w.Helper()
+		out, err := w.s.NamedAvatars(w.Context(), files)
+		w.must(err)
+		return out
+	}
+	w.equal("files that a profile names", named("unknown", file("b"), file("a"), "", "a\x00b", "../x", file("b")), []bool{false, true, false, false, false, false, true})
+	w.equal("results for no files", len(named()), 0)
+	w.equal("the replaced file", mustSet(alice, "", false).Former.AvatarFile(), file("b"))
+	w.equal("files without a profile", named(file("b")), []bool{false})
+
+	mustSet(bob, second, true)
+	w.must(w.s.BeginErase(w.Context(), bob.User))
+	w.equal("the file of an erased user", named(file("b")), []bool{false})
+	_, err = set(bob, first, true)
+	w.wantError("an avatar of an erased user", err, storage.ErrNotFound)
+}
+
 func passwordsAreReplacedOnce(w *world) {
 	a := w.register("alice")
 	replaced, err := w.s.ReplacePassword(w.Context(), a.User, storage.PasswordChange{From: a.Password, To: "second"})

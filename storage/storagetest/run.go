@@ -182,6 +182,7 @@ var rest = []testCase{
 	{"ConcurrentRegistrationsTakeANameOnce", concurrentRegistrationsTakeANameOnce},
 	{"InvalidAccountsAreRejected", invalidAccountsAreRejected},
 	{"ProfilesAreStoredUnchanged", profilesAreStoredUnchanged},
+	{"UploadedAvatarsBelongToOneAccount", uploadedAvatarsBelongToOneAccount},
 	{"PasswordsAreReplacedOnce", passwordsAreReplacedOnce},
 	{"RevocationsAreFollowed", revocationsAreFollowed},
 	{"AccountIDsAreNotReused", accountIDsAreNotReused},
