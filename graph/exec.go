@@ -3270,7 +3270,7 @@ type User implements Node {
 type Profile {
   "The name that the user logs in with."
   name: String!
-  "A picture of the user: an http or https URL, or a path on this site."
+  "A picture of the user: an http or https URL, or a path on this site. An uploaded picture (POST /media/avatars) is a JPEG of 256 × 256 pixels below /media/avatars/."
   avatarUrl: String
   "The background picture of the profile: likewise a URL or a path."
   backgroundUrl: String
@@ -3965,7 +3965,7 @@ input ChangePasswordInput {
 input UpdateProfileInput {
   "The new name, as in RegisterInput."
   name: String
-  "An http or https URL, or a path on this site, of at most 2,048 ASCII characters; empty if there is none."
+  "An http or https URL, or a path on this site, of at most 2,048 ASCII characters; empty if there is none. An uploaded picture that this replaces is removed. To upload one, send it to POST /media/avatars; the uploaded pictures of other profiles are refused."
   avatarUrl: String
   "The background picture of the profile: likewise a URL or a path, or empty."
   backgroundUrl: String

@@ -677,7 +677,7 @@ type UpdateFolderInput struct {
 type UpdateProfileInput struct {
 	// The new name, as in RegisterInput.
 	Name *string `json:"name,omitempty"`
-	// An http or https URL, or a path on this site, of at most 2,048 ASCII characters; empty if there is none.
+	// An http or https URL, or a path on this site, of at most 2,048 ASCII characters; empty if there is none. An uploaded picture that this replaces is removed. To upload one, send it to POST /media/avatars; the uploaded pictures of other profiles are refused.
 	AvatarURL *string `json:"avatarUrl,omitempty"`
 	// The background picture of the profile: likewise a URL or a path, or empty.
 	BackgroundURL *string `json:"backgroundUrl,omitempty"`

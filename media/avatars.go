@@ -32,6 +32,7 @@ const (
 type Accounts interface {
 	AccountOf(ctx context.Context, user storage.User) (*storage.Account, error)
 	UpdateProfile(ctx context.Context, user storage.User, change storage.ProfileChange) (*storage.UpdatedProfile, error)
+	NamedAvatars(ctx context.Context, files []string) ([]bool, error)
 }
 
 // ErrNoAccounts is returned if the site has no accounts, and so no profiles.
@@ -79,15 +80,22 @@ func (s *Service) SetAvatar(ctx context.Context, of storage.User, from io.Reader
 }
 
 // RemoveFormerAvatar removes the file of the former avatar after a change of a profile, if
-// that was an uploaded picture. A file that cannot be removed now is swept later.
+// that was an uploaded picture and no profile names it (one from an archive may). A file
+// that cannot be removed now is swept later.
 func (s *Service) RemoveFormerAvatar(ctx context.Context, after *storage.UpdatedProfile) {
 	former := after.Former.AvatarFile()
-	if former == "" || after.Former.Avatar == after.Avatar {
+	if former == "" || after.Former.Avatar == after.Avatar || s.Accounts == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
 	defer cancel()
-	s.removeAvatar(ctx, storage.AvatarKey(former))
+	named, err := s.Accounts.NamedAvatars(ctx, []string{former})
+	switch {
+	case err != nil:
+		s.Logger.Warn("picture of a profile not removed; it is swept later", "file", former, "error", err)
+	case !named[0]:
+		s.removeAvatar(ctx, storage.AvatarKey(former))
+	}
 }
 
 func (s *Service) removeAvatar(ctx context.Context, key string) {

@@ -207,6 +207,13 @@ func TestProfilesDoNotShareUploadedPictures(t *testing.T) {
 	if files := s.files(t); len(files) != 1 {
 		t.Errorf("the files are %v, want that of the first profile", files)
 	}
+	if _, err := s.store.UpdateProfile(t.Context(), bob, storage.ProfileChange{Avatar: &path, Uploaded: true}); err != nil { // as an archive may
+		t.Fatal(err)
+	}
+	must(t, update(bob, ""))
+	if files := s.files(t); len(files) != 1 {
+		t.Errorf("the files are %v, want that of the first profile", files)
+	}
 	must(t, update(ann, "https://example.com/a.png"))
 	s.wantNoLeftovers(t, "another avatar")
 	if err := update(ann, path); !errors.Is(err, storage.ErrInvalid) {

@@ -1,14 +1,15 @@
-// Package media receives, stores and serves files: videos that users upload, and the
-// covers that are made from them.
+// Package media receives, stores and serves files: videos that users upload, the covers
+// that are made from them, and the pictures of profiles.
 //
-//	POST /media/videos → Service → Blobs, then storage.Videos → queue → CoverMaker → ffmpeg
-//	GET  /media/…      → Files  → Blobs
+//	POST /media/videos  → Service → Blobs, then storage.Videos → queue → CoverMaker → ffmpeg
+//	POST /media/avatars → Service → Blobs, then the profile in storage.Accounts
+//	GET  /media/…       → Files  → Blobs
 //
 // A Service receives an upload as a stream, recognises its format by its first bytes,
 // writes it to the blob store (a folder or an S3 bucket) and then
 // publishes it in the database. A CoverMaker takes jobs from a queue (the contract of
 // package worker) and runs ffmpeg. A Janitor requests covers that are due and removes
-// files that belong to no video.
+// files that belong to no video and no profile.
 //
 // # Invariants
 //
@@ -25,6 +26,15 @@
 //     (TestMinimumRateRisesWhenPlacesAreScarce, TestSlowDownloadIsCutOff). A user
 //     publishes a bounded number of videos an hour (TestPublishesOfAUserAreLimited). No
 //     transfer waits long for a slow blob store: TestSlowStoreIsCutOff.
+//   - A picture of a profile is made anew from the pixels of the uploaded one, upright:
+//     TestPicturesBecomeSquares, TestPicturesAreUprightWithoutMetadata. What it takes to
+//     decode is bounded: TestHostilePicturesAreRefused, TestPicturesAreDecodedOneAtATime,
+//     TestAvatarsOfAUserAreLimited. A refused one leaves nothing:
+//     TestRefusedAvatarsLeaveNothing, TestAvatarWhileTheBlobStoreFails.
+//   - An uploaded picture belongs to one profile, is kept as long as that names it, and is
+//     removed with it: TestUploadedPictureBecomesTheAvatar,
+//     TestProfilesDoNotShareUploadedPictures, TestSweepKeepsAvatars,
+//     TestErasureRemovesTheAvatar.
 //   - No served file runs as a script, whatever it contains:
 //     TestFilesAreServedWithTheirTypes. No other blob in the store can be read:
 //     TestOnlyFilesAreServed.

@@ -188,12 +188,12 @@ func serveVideos(t *testing.T, cfg *resolvers.Config, database storage.Store) {
 	must(t, err)
 	blobs, err := media.OpenBlobs(t.Context(), at, database)
 	must(t, err)
-	service := media.New(media.Config{Store: cfg.Store, Blobs: blobs, Logger: cfg.Logger})
+	service := media.New(media.Config{Store: cfg.Store, Blobs: blobs, Accounts: cfg.Store, Logger: cfg.Logger})
 	t.Cleanup(func() {
 		service.Close()
 		blobs.Close()
 	})
-	cfg.Videos, cfg.Uploads, cfg.Files = service, service.Uploads(), media.Files(blobs, cfg.Logger)
+	cfg.Videos, cfg.Uploads, cfg.Avatars, cfg.Files = service, service.Uploads(), service.Avatars(), media.Files(blobs, cfg.Logger)
 }
 
 // answer is a GraphQL response.

@@ -21,6 +21,7 @@ func TestEveryRouteIsLimitedAndMeasured(t *testing.T) {
 		"/media/videos/aaaaaaaaaaaaaaaaaaaaaa.mp4": {"/media/", "/media/", http.StatusNotFound},
 		"/media/placeholders/1.png":                {"/media/", "/media/", http.StatusOK},
 		"/media/videos":                            {"/media/videos", "/media/videos", http.StatusMethodNotAllowed},
+		"/media/avatars":                           {"/media/avatars", "/media/avatars", http.StatusMethodNotAllowed},
 		"/schema.graphqls":                         {"/schema.graphqls", "/schema.graphqls", http.StatusOK},
 		"/openapi.json":                            {"/openapi.json", "/openapi.json", http.StatusNotFound},
 		"/.well-known/jwks.json":                   {"/.well-known/jwks.json", "/.well-known/jwks.json", http.StatusOK},

@@ -31,6 +31,9 @@ type EraserOptions struct {
 	// EraseVideo removes a video with its files. If it is nil, a user with videos is not
 	// erased.
 	EraseVideo func(ctx context.Context, video *storage.Video) error
+	// EraseAvatar removes the file of the user's avatar, before the profile is removed. It
+	// may be nil.
+	EraseAvatar func(ctx context.Context, user storage.User) error
 	// Progress is called with the number of rows and of videos erased so far, after each
 	// transaction. It may be nil.
 	Progress func(Erasure)
@@ -52,6 +55,12 @@ func NewEraser(o EraserOptions) *Eraser { return &Eraser{o} }
 // user; storage.ErrInvalid; storage.ErrVideosLeft if EraseVideo is nil and the user has
 // videos; storage.ErrUnavailable; the context's error.
 func (e *Eraser) Erase(ctx context.Context, user storage.User) (done Erasure, err error) {
+	if e.EraseAvatar != nil {
+		erase := func() (struct{}, error) { return struct{}{}, e.EraseAvatar(ctx, user) }
+		if _, err := whileUnavailable(ctx, erase); err != nil {
+			return done, fmt.Errorf("erase the avatar: %w", err)
+		}
+	}
 	begin := func() (struct{}, error) { return struct{}{}, e.Store.BeginErase(ctx, user) }
 	if _, err := whileUnavailable(ctx, begin); err != nil {
 		return done, fmt.Errorf("begin to erase: %w", err)

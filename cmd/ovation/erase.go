@@ -32,13 +32,13 @@ type eraseCommand struct {
 
 // Help returns the text between the command's summary and its flags.
 func (*eraseCommand) Help() string {
-	return `It erases the user's reactions, collections, folders, follows, read history, comments, messages, videos with their files, account and profile, and what others did to the user: follows, likes and comments. Counts and totals follow. A comment with replies keeps its place, without text and author; reads stay counted, as anonymous ones; conversations disappear for both sides.
+	return `It erases the user's reactions, collections, folders, follows, read history, comments, messages, videos with their files, account and profile with its picture, and what others did to the user: follows, likes and comments. Counts and totals follow. A comment with replies keeps its place, without text and author; reads stay counted, as anonymous ones; conversations disappear for both sides.
 
 It runs beside the site, in small transactions. If it is stopped or killed, the same command goes on. For 32 days afterwards, everything that would store data of or about the id is refused; then the id is free. Make sure that no token is issued to the user any more.
 
 Not erased: backups, logs, events (--events-keep), dead letters (see ovation dead), and what a page of another site has copied.
 
-While nodes use Redis, it requires OVATION_REDIS_URL. A user with videos requires --blob-url, except in the data folder. The free space of the file in the data folder is overwritten at the end, unless a server uses it: then stop the server and run the same command again.
+While nodes use Redis, it requires OVATION_REDIS_URL. A user with videos or an uploaded picture requires --blob-url, except in the data folder. The free space of the file in the data folder is overwritten at the end, unless a server uses it: then stop the server and run the same command again.
 
 Exit codes: 0 erased, or erased before; 1 failed, not confirmed, or nothing is stored of or about the user; 2 wrong flags.`
 }
@@ -57,14 +57,15 @@ func (c *eraseCommand) Run(p *program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	eraseVideo, closeVideos, err := c.videoEraser(p.ctx, store, user)
+	options := worker.EraserOptions{Store: store, Progress: eraseProgress(p.stderr)}
+	closeFiles, err := c.eraseFiles(p.ctx, &options, store, user)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeVideos()) }()
+	defer func() { err = errors.Join(err, closeFiles()) }()
 
 	began := time.Now()
-	done, err := worker.NewEraser(worker.EraserOptions{Store: store, EraseVideo: eraseVideo, Progress: eraseProgress(p.stderr)}).Erase(p.ctx, user)
+	done, err := worker.NewEraser(options).Erase(p.ctx, user)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return fmt.Errorf("nothing is stored of or about %s; check the id and --tenant", describeUser(user))
@@ -119,29 +120,42 @@ func confirmID(from io.Reader, to io.Writer, user storage.User) error {
 	return nil
 }
 
-// videoEraser returns the function that erases videos. It is nil if the blob store is
-// unknown or if the user has no videos, and so needs none.
-func (c *eraseCommand) videoEraser(ctx context.Context, store storage.Store, user storage.User) (func(context.Context, *storage.Video) error, func() error, error) {
+// eraseFiles adds to options the functions that erase videos and the avatar, if the user
+// has any and the blob store is known. Without the functions, the user's videos stop the
+// erasure. The returned function closes the blob store.
+func (c *eraseCommand) eraseFiles(ctx context.Context, options *worker.EraserOptions, store storage.Store, user storage.User) (end func() error, err error) {
 	none := func() error { return nil }
 	pages, err := store.UserVideos(ctx, []storage.UserVideosQuery{{User: user, Page: storage.Page{First: 1}}})
-	if err != nil || len(pages[0].Entries) == 0 {
-		return nil, none, err
+	if err != nil {
+		return none, err
+	}
+	account, err := store.AccountOf(ctx, user)
+	if err != nil {
+		return none, err
+	}
+	pictured := account != nil && account.AvatarFile() != ""
+	if len(pages[0].Entries) == 0 && !pictured {
+		return none, nil
 	}
 	at := c.blobFlag
 	if at.BlobURL == "" && c.PostgresURL == "" {
 		if at.BlobURL, err = media.FolderURL(c.file(mediaFolder)); err != nil {
-			return nil, none, err
+			return none, err
 		}
 	}
 	if at.BlobURL == "" {
-		return nil, none, nil
+		if pictured {
+			return none, usage("%s has an uploaded picture: set %s to the value of the nodes", describeUser(user), blobFlagNames)
+		}
+		return none, nil
 	}
 	blobs, err := at.openBlobs(ctx, store)
 	if err != nil {
-		return nil, none, err
+		return none, err
 	}
-	service := media.New(media.Config{Store: store, Blobs: blobs, Logger: discardLog})
-	return service.Erase, func() error { service.Close(); blobs.Close(); return nil }, nil
+	service := media.New(media.Config{Store: store, Blobs: blobs, Accounts: store, Logger: discardLog})
+	options.EraseVideo, options.EraseAvatar = service.Erase, service.EraseAvatar
+	return func() error { service.Close(); blobs.Close(); return nil }, nil
 }
 
 // eraseProgress returns a function that logs progress every ten seconds.

@@ -178,7 +178,7 @@ export type ChangePasswordInput = {
 export type UpdateProfileInput = {
   /** The new name, as in RegisterInput. */
   name?: string | null | undefined;
-  /** An http or https URL, or a path on this site, of at most 2,048 ASCII characters; empty if there is none. */
+  /** An http or https URL, or a path on this site, of at most 2,048 ASCII characters; empty if there is none. An uploaded picture that this replaces is removed. To upload one, send it to POST /media/avatars; the uploaded pictures of other profiles are refused. */
   avatarUrl?: string | null | undefined;
   /** The background picture of the profile: likewise a URL or a path, or empty. */
   backgroundUrl?: string | null | undefined;
