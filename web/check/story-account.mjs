@@ -90,6 +90,32 @@ export async function profileIsSaved(page, { name }, signature) {
   await edit.click();
 }
 
+// pictureIsIn waits until a part of the page shows an uploaded picture.
+export async function pictureIsIn(part) {
+  const picture = part.locator('.avatar img').first();
+  await until('the picture is shown', () => picture.evaluate((img) => img.complete && img.naturalWidth === 256).catch(() => false));
+}
+
+// pictureIsChanged uploads a picture in the account, removes it, and uploads it again.
+export async function pictureIsChanged(page, { name }, shoot) {
+  await openAccount(page, { name });
+  await dialog(page).getByRole('button', { name: 'Edit your profile' }).click();
+  const form = dialog(page).getByRole('group', { name: 'Picture' });
+  const file = { name: 'me.png', mimeType: 'image/png', buffer: await page.screenshot() };
+  const upload = async () => {
+    await form.locator('input[type=file]').setInputFiles(file);
+    await pictureIsIn(form);
+    await pictureIsIn(viewer(page, name));
+  };
+  await upload();
+  await rules(page);
+  await shoot(page, 'story-picture');
+  await form.getByRole('button', { name: 'Remove picture' }).click();
+  for (const part of [form, viewer(page, name)]) await until('the picture is removed', async () => (await part.locator('.avatar img').count()) === 0);
+  await upload();
+  await page.keyboard.press('Escape');
+}
+
 // tokenIsRenewed moves the login to three quarters of its lifetime. A new token replaces it,
 // and everything continues.
 export async function tokenIsRenewed(page, person) {

@@ -5,6 +5,7 @@ import { t } from '../messages';
 import { ChangePasswordDocument, LogOutEverywhereDocument, UpdateProfileDocument } from '../operations';
 import { useSession } from '../session';
 import { Avatar } from './avatar';
+import { AvatarForm } from './avatar-form';
 import { Icon } from './icons';
 import { useName, useProfile } from './name';
 import { showFailure, announce } from './notices';
@@ -29,10 +30,11 @@ export function AccountPanel({ onClose }: { onClose: () => void }) {
   return (
     <>
       <p className="account-who">
-        <Avatar name={name} />
+        <Avatar name={name} picture={profile?.avatarUrl} />
         <span>{name}</span>
       </p>
       <Part title={t.account.profile} open={part === 'profile'} onToggle={(open) => setPart(open ? 'profile' : undefined)}>
+        {profile && <AvatarForm profile={profile} />}
         {profile && <ProfileForm profile={profile} onDone={() => setPart(undefined)} />}
       </Part>
       <Part title={t.account.password} open={part === 'password'} onToggle={(open) => setPart(open ? 'password' : undefined)}>

@@ -7,7 +7,7 @@ import { Avatar } from './avatar';
 import { Dialog } from './dialog';
 import { Icon } from './icons';
 import { Marked } from './marked';
-import { useName } from './name';
+import { useName, usePicture } from './name';
 import { announce } from './notices';
 import { Pages } from './pages';
 import { openLogin } from './viewer-dialog';
@@ -116,10 +116,11 @@ function Friends({ clip, userId }: { clip: ClipFragment; userId: string }) {
 
 function Receiver({ id, sent, onSend }: { id: string; sent: boolean; onSend: (id: string, name: string) => void }) {
   const name = useName(id);
+  const picture = usePicture(id);
   return (
     <li>
       <button type="button" disabled={sent} onClick={() => onSend(id, name)}>
-        <Avatar name={name} />
+        <Avatar name={name} picture={picture} />
         <span className="choice-name">{name}</span>
         <Icon name={sent ? 'check' : 'send'} />
         <span className="unseen">{sent ? t.share.sent : t.share.send}</span>

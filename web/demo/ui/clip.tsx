@@ -79,7 +79,7 @@ function Words({ clip: { author, title, at }, id }: { clip: ClipFragment; id: st
     <div className="clip-words">
       <p className="clip-author">
         <a className="person-name" href={links.person(author.userId)}>
-          <Avatar name={name} size="small" />
+          <Avatar name={name} picture={author.profile?.avatarUrl} size="small" />
           <span>{name}</span>
         </a>
         <FollowButton person={author.interactive} plain />

@@ -41,7 +41,7 @@ export function CommentItem({ fresh, answered, ...said }: Props) {
   }, []);
   return (
     <li ref={element} className="comment" tabIndex={-1} data-fresh={fresh || undefined} data-comment={comment.commentId}>
-      <Avatar name={comment.author && nameOf(comment.author)} size="small" />
+      <Avatar name={comment.author && nameOf(comment.author)} picture={comment.author?.profile?.avatarUrl} size="small" />
       <div className="comment-body">
         {comment.deleted ? <p className="comment-deleted">{t.comments.deleted}</p> : <CommentBody {...said} />}
         {comment.replyCount > 0 && (

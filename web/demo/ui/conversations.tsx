@@ -6,7 +6,7 @@ import { Ago } from './ago';
 import { Avatar } from './avatar';
 import { Icon } from './icons';
 import { conversationsAtOnce } from './mail';
-import { nameOf, useName } from './name';
+import { nameOf, useName, usePicture } from './name';
 import { Pages } from './pages';
 
 // ConversationList links to the viewer's conversations.
@@ -43,7 +43,7 @@ function Row({ conversation: { with: other, latest, unread }, current }: { conve
   return (
     <li>
       <a className="conversation" href={links.chat(other.userId)} aria-current={current ? 'page' : undefined} data-unread={unread > 0 || undefined}>
-        <Avatar name={name} />
+        <Avatar name={name} picture={other.profile?.avatarUrl} />
         <span className="conversation-name">{name}</span>
         <span className="conversation-at">
           <Ago at={latest.at} />
@@ -103,10 +103,11 @@ function Beginning() {
 
 function FriendRow({ id }: { id: string }) {
   const name = useName(id);
+  const picture = usePicture(id);
   return (
     <li>
       <a className="conversation" href={links.chat(id)}>
-        <Avatar name={name} />
+        <Avatar name={name} picture={picture} />
         <span className="conversation-name">{name}</span>
         <span className="conversation-said">{t.chats.sayHello}</span>
       </a>

@@ -6,7 +6,7 @@ import { useSession } from '../session';
 import { useActions } from './actions';
 import { Avatar } from './avatar';
 import { Icon } from './icons';
-import { useName } from './name';
+import { useName, usePicture } from './name';
 import { openLogin } from './viewer-dialog';
 import { useWaiting } from './will-send';
 
@@ -45,11 +45,12 @@ export function PersonRow({ person: confirmed, profile }: Props) {
   const { card: person } = useWaiting(confirmed);
   const { userId } = useSession();
   const name = useName(person.bizId, profile);
+  const picture = usePicture(person.bizId, profile);
   const known = isKnown(person.freshness);
   return (
     <li className="person-row">
       <a className="person-name" href={links.person(person.bizId)}>
-        <Avatar name={name} />
+        <Avatar name={name} picture={picture} />
         <span>{name}</span>
       </a>
       <span className="facts">

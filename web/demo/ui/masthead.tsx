@@ -8,7 +8,7 @@ import { Icon, type IconName } from './icons';
 import { LinkState } from './link-state';
 import { useUnread } from './mail';
 import { Menu } from './menu';
-import { useName } from './name';
+import { useName, usePicture } from './name';
 import { UploadButton } from './upload';
 import { openLogin, ViewerDialogs } from './viewer-dialog';
 
@@ -76,6 +76,7 @@ function Tab({ to, icon, label, current, count = 0, wide = false, mark = false }
 function Viewer() {
   const { userId, known, changed } = useSession();
   const name = useName(userId);
+  const picture = usePicture(userId);
   const place = useRef<HTMLSpanElement>(null);
   useEffect(() => {
     // For another viewer the page starts again, and the element with the focus was removed.
@@ -90,7 +91,7 @@ function Viewer() {
       )}
       {known && userId !== null && (
         <a className="viewer-link" href={links.profile} aria-label={t.masthead.viewer(name)}>
-          <Avatar name={name} />
+          <Avatar name={name} picture={picture} />
           <span className="viewer-name">{name}</span>
         </a>
       )}

@@ -24,6 +24,12 @@ export function useName(userId: string | null, profile?: { readonly name: string
   return found === undefined ? '…' : (userId ?? t.anonymous);
 }
 
+// usePicture returns the picture of a user. A profile that is passed is not looked up.
+export function usePicture(userId: string | null, profile?: { readonly avatarUrl: string | null } | null): string | null | undefined {
+  const found = useProfile(profile ? null : userId);
+  return (profile ?? found)?.avatarUrl;
+}
+
 // nameOf returns the name of a user whose profile is known.
 export function nameOf(user: { readonly userId: string; readonly profile: { readonly name: string } | null }): string {
   return user.profile?.name ?? user.userId;

@@ -12,7 +12,7 @@ import { ConversationList } from '../ui/conversations';
 import { ForUsers } from '../ui/empty';
 import { Icon } from '../ui/icons';
 import { MessageForm } from '../ui/message-form';
-import { useName } from '../ui/name';
+import { useName, usePicture } from '../ui/name';
 import { Failed } from '../ui/pages';
 
 const atOnce = 30;
@@ -36,6 +36,7 @@ export function Conversation({ id }: { id: string }) {
   const { userId, connection } = useSession();
   const { outbox } = connection;
   const name = useName(id);
+  const picture = usePicture(id);
   const pending = useStore(outbox.pending).filter((one): one is PendingMessage => one.kind === 'message' && one.to === id && !one.delivered);
   const live = useStore(connection.status).state === 'live';
   if (id === userId) return <p className="chat chat-empty">{t.chats.yourself}</p>;
@@ -46,7 +47,7 @@ export function Conversation({ id }: { id: string }) {
           <Icon name="back" />
         </a>
         <a className="person-name" href={links.person(id)}>
-          <Avatar name={name} />
+          <Avatar name={name} picture={picture} />
           <h1>{name}</h1>
         </a>
       </header>

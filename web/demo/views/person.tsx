@@ -9,7 +9,7 @@ import { useSession } from '../session';
 import { Avatar } from '../ui/avatar';
 import { ForUsers } from '../ui/empty';
 import { FollowButton } from '../ui/follow-button';
-import { useName, useProfile } from '../ui/name';
+import { useName, usePicture, useProfile } from '../ui/name';
 import { Failed } from '../ui/pages';
 import { PersonSection } from '../ui/person-sections';
 import { Icon } from '../ui/icons';
@@ -35,6 +35,7 @@ export function Person({ id, section }: { id: string | null; section: Section | 
 function Profile({ userId, section }: { userId: string; section: Section }) {
   const { known, userId: viewer } = useSession();
   const name = useName(userId);
+  const picture = usePicture(userId);
   const signature = useProfile(userId)?.signature;
   const subjects = useMemo(() => [{ biz: 'user', bizId: userId }], [userId]);
   const [{ data, error }, again] = useQuery({ query: PersonDocument, variables: { userId }, requestPolicy: 'cache-and-network', pause: !known });
@@ -47,7 +48,7 @@ function Profile({ userId, section }: { userId: string; section: Section }) {
     <>
       <header className="intro profile">
         <div className="profile-who">
-          <Avatar name={name} size="large" />
+          <Avatar name={name} picture={picture} size="large" />
           <h1>{name}</h1>
           {person && <FollowButton person={person} />}
           {viewer === userId && <OwnActions />}
