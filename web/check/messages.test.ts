@@ -13,7 +13,7 @@ import { zh } from '../demo/messages/zh';
 const wordless = ['sentence', 'withNote', 'link.sentences', 'link.status', 'actions.quoted', 'upload.file', 'upload.sent', 'keys.names.escape'];
 
 // Words that stay as they are, and what is within <>.
-const names = /<[^<>]*>|Ovation|MP4|WebM|QuickTime|kB|MB|Shift|Esc|alice/g;
+const names = /<[^<>]*>|Ovation|MP4|JPEG|PNG|GIF|WebP|WebM|QuickTime|kB|MB|Shift|Esc|alice/g;
 
 test('the first language that the page has is chosen, otherwise English', () => {
   for (const [tags, language] of [

@@ -10,7 +10,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { done, noSidewaysScroll, openBrowser, phone, until } from './browser.mjs';
 import { ask, base, dark, focusIs, linkIs, out, rules } from './demo-kit.mjs';
-import { accountOf, chats, dialog, logIn, logInEnds, loginOf, profileIsSaved, register, sessionsEnd, tokenIsRenewed, view } from './story-account.mjs';
+import { accountOf, chats, dialog, logIn, logInEnds, loginOf, pictureIsChanged, pictureIsIn, profileIsSaved, register, sessionsEnd, tokenIsRenewed, view } from './story-account.mjs';
 
 const clip = readFileSync(process.env.OVATION_CHECK_CLIP);
 const covers = process.env.OVATION_CHECK_COVERS;
@@ -46,6 +46,7 @@ async function story(a, b) {
   await checked(a, 'clip');
   await clipIsFound(b);
   await clipIsAnswered(a, b);
+  await pictureIsBesideTheComment(b);
   await theyChat(a, b);
   await clipIsSent(a, b);
 }
@@ -177,6 +178,15 @@ async function clipIsAnswered(a, b) {
   await checked(a, 'comments');
   await a.keyboard.press('Escape');
   await b.keyboard.press('Escape');
+}
+
+// pictureIsBesideTheComment has the author of the comment upload a picture.
+async function pictureIsBesideTheComment(page) {
+  await pictureIsChanged(page, noah, shoot);
+  await page.goto(`${base}/demo`);
+  await article(page).getByRole('button', { name: /^Comments/ }).click();
+  await pictureIsIn(dialog(page).locator('.comment', { hasText: 'Lovely colours!' }));
+  await page.keyboard.press('Escape');
 }
 
 async function theyChat(a, b) {

@@ -61,7 +61,7 @@ export const en = {
     pictureSaved: 'Picture saved.',
     pictureRemoved: 'Picture removed.',
     pictureRejected: 'Choose a picture in JPEG, PNG, GIF or WebP, of at most 16 million pixels.',
-    pictureTooLarge: 'The picture is too large, or took too long. Choose one of at most 5 MiB.',
+    pictureTooLarge: 'The picture is too large, or took too long. Choose one of at most 5 MB.',
     pictureLogIn: 'Log in to change your picture.',
     noPictures: 'This site stores no pictures.',
     password: 'Change the password',

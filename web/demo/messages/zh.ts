@@ -69,7 +69,7 @@ export const zh: Messages = {
     pictureSaved: '头像已保存。',
     pictureRemoved: '头像已移除。',
     pictureRejected: '请选择 JPEG、PNG、GIF 或 WebP 图片，最多 1600 万像素。',
-    pictureTooLarge: '图片太大或上传太慢。请选择不超过 5 MiB 的图片。',
+    pictureTooLarge: '图片太大或上传太慢。请选择不超过 5 MB 的图片。',
     pictureLogIn: '请先登录，再更换头像。',
     noPictures: '本站不保存图片。',
     password: '修改密码',
