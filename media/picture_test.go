@@ -114,7 +114,7 @@ func withExif(file []byte, order binary.AppendByteOrder, orientation uint16, sec
 	entry(0x0100, 3, 40)
 	entry(0x0112, 3, orientation)
 	content := slices.Concat([]byte("Exif\x00\x00"), tiff, []byte(secret))
-	segment := binary.BigEndian.AppendUint16([]byte{0xff, 0xe1}, uint16(len(content)+2)) //nolint:gosec // short
+	segment := binary.BigEndian.AppendUint16([]byte{0xff, 0xe1}, uint16(len(content)+2))
 	comment := []byte{0xff, 0xfe, 0, 4, 'h', 'i'}
 	return slices.Concat(file[:2], comment, segment, content, file[2:])
 }

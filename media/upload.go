@@ -40,7 +40,7 @@ type Form struct {
 // and from the connection.
 func (s *Service) ReadForm(w http.ResponseWriter, r *http.Request, field string, admit func(values map[string]string) error) (*Form, error) {
 	form := new(Form)
-	values, err := readForm(w, r, s.MaxBytes, field, func(values map[string]string, part *multipart.Part) (err error) {
+	values, err := readForm(w, r, s.MaxBytes, field, func(values map[string]string, part *multipart.Part) (err error) { //nolint:contextcheck // it is the request's
 		if form.File != nil {
 			return &storage.InvalidError{Field: field, Reason: "must be one file"}
 		}
