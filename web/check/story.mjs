@@ -1,5 +1,6 @@
 // Checks the demo page of a running server in headless Chromium, as two users with
-// accounts: from registration to a chat about a clip that one of them has published.
+// accounts: from registration to a chat about a clip that one of them has published, and what
+// both do while one of them is offline.
 //
 //   node check/story.mjs BASE_URL OUT_DIR
 //
@@ -29,6 +30,7 @@ try {
   await visit('story', [{ ...phone, colorScheme: 'light' }, dark], story);
   await visit('account', [{ ...phone, colorScheme: 'dark' }, dark], account, refused);
   await visit('chat offline', [dark, { ...phone, colorScheme: 'dark' }], chatOffline, gone);
+  await visit('offline again and again', [{ ...phone, colorScheme: 'light' }, dark], offlineAgainAndAgain, gone);
   await visit('deleted', [{ ...phone, colorScheme: 'light' }, dark], deleted);
   console.log(`ok: screenshots are in ${out}`);
 } finally {
@@ -95,6 +97,10 @@ async function publish(page) {
   uploaded = Date.now();
   await dialog(page).getByRole('button', { name: 'Publish' }).click();
   await page.getByRole('heading', { name: title }).waitFor();
+}
+
+function drawer(page) {
+  return page.getByRole('dialog', { name: /^Comments/ });
 }
 
 function article(page) {
@@ -169,7 +175,6 @@ async function clipIsAnswered(a, b) {
   await article(a).getByRole('button', { name: 'Like, 1 like' }).waitFor();
   await article(b).getByRole('button', { name: `Follow ${mia.name}` }).click();
   await article(b).getByRole('button', { name: /^Comments/ }).click();
-  const drawer = (page) => page.getByRole('dialog', { name: /^Comments/ });
   await drawer(b).getByLabel('Add a comment').fill('Lovely colours!');
   await b.keyboard.press('Enter');
   await drawer(b).locator('.comment', { hasText: 'Lovely colours!' }).getByText(noah.name).first().waitFor();
@@ -283,6 +288,82 @@ async function chatOffline(a, b) {
   await b.getByRole('log').getByText(late).waitFor();
   await a.locator('[data-pending]').waitFor({ state: 'detached' });
   for (const page of [a, b]) await until('it is there once', async () => (await page.getByRole('log').getByText(late).count()) === 1);
+}
+
+// offlineAgainAndAgain has one of the two go offline ten times while both act: first in
+// their chat, then at the clip. Nothing is lost, and nothing is done twice.
+async function offlineAgainAndAgain(a, b) {
+  await Promise.all([a.goto(`${base}/demo`), b.goto(`${base}/demo`)]);
+  await logIn(a, mia);
+  await logIn(b, noah);
+  const [ofA, ofB] = [await loginOf(a), await loginOf(b)];
+  await Promise.all([a.goto(`${base}/demo#/chats/${ofB.userId}`), b.goto(`${base}/demo#/chats/${ofA.userId}`)]);
+  const alternately = async (act) => {
+    for (let n = 0; n < 5; n++) {
+      const [off, on] = n % 2 === 0 ? [a, b] : [b, a];
+      await off.context().setOffline(true);
+      await linkIs(off, 'Offline');
+      await act(off, n, true);
+      await act(on, n, false);
+      await off.context().setOffline(false);
+      await linkIs(off, 'Live');
+    }
+  };
+  const nameOf = (page) => (page === a ? mia : noah).name;
+
+  for (const page of [a, b]) await linkIs(page, 'Live');
+  await alternately(async (page, n) => {
+    await page.getByLabel(/^Message to /).fill(`Round ${n}, ${nameOf(page)}`);
+    await page.keyboard.press('Enter');
+  });
+  const rounds = [0, 1, 2, 3, 4];
+  for (const page of [a, b]) {
+    await page.locator('[data-pending]').first().waitFor({ state: 'detached' });
+    for (const { name } of [mia, noah]) {
+      const texts = rounds.map((n) => `Round ${n}, ${name}`);
+      await until('each message is there once, in the order of its author', async () => {
+        const all = await page.getByRole('log').locator('.bubble').allInnerTexts();
+        const shown = all.flatMap((text) => texts.filter((one) => text.includes(one)));
+        return JSON.stringify(shown) === JSON.stringify(texts) || shown;
+      });
+    }
+  }
+
+  const { viewer } = await ask(ofA, '{ viewer { works(first: 1) { edges { node { bizId likeCount } } } } }');
+  const [{ node: clipOf }] = viewer.works.edges;
+  await Promise.all([a, b].map((page) => page.goto(`${base}/demo#/clips/${clipOf.bizId}`)));
+  for (const page of [a, b]) await linkIs(page, 'Live');
+  const liked = { [mia.name]: false, [noah.name]: true }; // since the story
+  const like = (page) => article(page).getByRole('button', { name: /^Like, / });
+  await alternately(async (page, n, offline) => {
+    if (offline) {
+      await like(page).click();
+      liked[nameOf(page)] = !liked[nameOf(page)];
+    }
+    await article(page).getByRole('button', { name: /^Comments/ }).click();
+    await drawer(page).getByLabel('Add a comment').fill(`Round ${n}, ${nameOf(page)}`);
+    await page.keyboard.press('Enter');
+    await drawer(page).locator('.comment-text', { hasText: `Round ${n}, ${nameOf(page)}` }).first().waitFor();
+    await page.keyboard.press('Escape');
+  });
+  const likes = Object.values(liked).filter(Boolean).length;
+  for (const page of [a, b]) {
+    await until('the likes are as intended', async () => {
+      const name = await like(page).getAttribute('aria-label');
+      const pressed = await like(page).getAttribute('aria-pressed');
+      return (name.startsWith(`Like, ${likes} like`) && pressed === String(liked[nameOf(page)])) || [name, pressed, likes, liked];
+    });
+    await article(page).getByRole('button', { name: /^Comments/ }).click();
+    await until('each comment is there once', async () => {
+      const all = await drawer(page).locator('.comment').allInnerTexts();
+      const times = [mia, noah].flatMap(({ name }) => rounds.map((n) => all.filter((text) => text.includes(`Round ${n}, ${name}`)).length));
+      return times.every((n) => n === 1) || times;
+    });
+    await page.keyboard.press('Escape');
+  }
+  const subject = { biz: 'video', bizId: clipOf.bizId };
+  const { interactive } = await ask(ofB, 'query ($biz: String!, $bizId: ID!) { interactive(biz: $biz, bizId: $bizId) { likeCount commentCount } }', subject);
+  assert.deepEqual(interactive, { likeCount: likes, commentCount: 11 }); // one is of the story
 }
 
 // deleted has a delete the clip, which b has in a chat.
