@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -21,7 +22,8 @@ const (
 )
 
 // Account is a user who has registered. The user's id is a decimal number below
-// MaxCommentID. Ids increase with time (see IDEpoch).
+// MaxCommentID. Ids increase with time (see IDEpoch). Accounts that were restored may have
+// the id of a named user instead; see User.AccountKey.
 type Account struct {
 	User User
 	Profile
@@ -46,6 +48,49 @@ func (u User) AccountID() (id int64, ok bool) {
 
 // AccountUser returns the user whose account has the given id.
 func AccountUser(tenant string, id int64) User { return User{tenant, strconv.FormatInt(id, 10)} }
+
+// Names that can be the ids of accounts consist of up to maxNamedID of these characters
+// and begin with a letter. 38^12 is less than 2^63.
+const (
+	namedID    = "abcdefghijklmnopqrstuvwxyz0123456789-"
+	maxNamedID = 12
+)
+
+// AccountKey returns the number under which stores keep the user's account. It is the
+// AccountID, or a negative number if the user id is a name: a lower-case letter followed by
+// up to 11 lower-case letters, digits and hyphens. Every key stands for one user id. Only
+// Restore creates accounts of named users. It returns 0 and false if no account can have
+// this id. The account need not exist.
+func (u User) AccountKey() (key int64, ok bool) {
+	if id, ok := u.AccountID(); ok {
+		return id, true
+	}
+	if u.UserID == "" || len(u.UserID) > maxNamedID || u.UserID[0] < 'a' || u.UserID[0] > 'z' {
+		return 0, false
+	}
+	for i := range len(u.UserID) {
+		digit := strings.IndexByte(namedID, u.UserID[i])
+		if digit < 0 {
+			return 0, false
+		}
+		key = key*(int64(len(namedID))+1) - int64(digit+1)
+	}
+	return key, true
+}
+
+// KeyUser returns the user whose account has the given key.
+func KeyUser(tenant string, key int64) User {
+	if key >= 0 {
+		return AccountUser(tenant, key)
+	}
+	const base = int64(len(namedID) + 1)
+	var name []byte
+	for ; key != 0; key /= base {
+		name = append(name, namedID[max(-(key%base)-1, 0)])
+	}
+	slices.Reverse(name)
+	return User{tenant, string(name)}
+}
 
 // Profile is what an account shows to others.
 type Profile struct {

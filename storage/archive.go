@@ -156,8 +156,8 @@ func validateMember(u User) error {
 }
 
 func validateAccount(a *Account) error {
-	if _, ok := a.User.AccountID(); !ok {
-		return &InvalidError{Field: "userId", Reason: "must be the id of an account: a positive number below 2^53"}
+	if _, ok := a.User.AccountKey(); !ok {
+		return &InvalidError{Field: "userId", Reason: "must be the id of an account: a positive number below 2^53, or a lower-case letter followed by up to 11 of a-z, 0-9 and -"}
 	}
 	if a.Generation < 1 {
 		return &InvalidError{Field: "generation", Reason: "must be at least 1"}

@@ -210,7 +210,7 @@ type FoundUser struct {
 
 // Place is the user's position in the list.
 func (f *FoundUser) Place() Position {
-	id, _ := f.User.AccountID()
+	id, _ := f.User.AccountKey()
 	return Position{Version: id, ID: f.Word}
 }
 

@@ -37,7 +37,7 @@ func (s *Store) CreateAccount(ctx context.Context, a storage.NewAccount) (*stora
 		if id == 0 {
 			return storage.ErrAccountNameTaken
 		}
-		out.User = storage.AccountUser(a.Tenant, id)
+		out.User = storage.KeyUser(a.Tenant, id)
 		return nil
 	})
 	if err != nil {
@@ -61,7 +61,7 @@ func scanAccount(tenant string, row pgx.Rows) (*storage.Account, error) {
 	var id int64
 	a := new(storage.Account)
 	err := row.Scan(&id, &a.Name, &a.NameKey, &a.Password, &a.Avatar, &a.Background, &a.Signature, &a.Generation, &a.Created)
-	a.User = storage.AccountUser(tenant, id)
+	a.User = storage.KeyUser(tenant, id)
 	return a, err
 }
 
@@ -86,7 +86,7 @@ func (s *Store) AccountNamed(ctx context.Context, tenant, nameKey string) (*stor
 
 // AccountOf looks up a user's account.
 func (s *Store) AccountOf(ctx context.Context, user storage.User) (*storage.Account, error) {
-	id, ok := user.AccountID()
+	id, ok := user.AccountKey()
 	if !ok || !storable(user.Tenant) {
 		return nil, nil //nolint:nilnil // there is none
 	}
@@ -105,7 +105,7 @@ func (s *Store) Profiles(ctx context.Context, users []storage.User) ([]*storage.
 	out := make([]*storage.Profile, len(users))
 	keys := newColumns(1, 1, len(users))
 	for _, u := range users {
-		id, _ := u.AccountID() // no account has the id 0
+		id, _ := u.AccountKey() // no account has the key 0
 		keys.add([]string{u.Tenant}, id)
 	}
 	err := s.read(ctx, "read profiles", selectProfiles, keys.args(), func(row pgx.Rows) error {
@@ -142,7 +142,7 @@ WHERE tenant = $1 AND account_id = $2`
 // the database. It locks the account before the account's names and words.
 // Errors: storage.ErrNotFound.
 func (s *Store) changeAccount(ctx context.Context, what string, user storage.User, do func(*storage.Account) (bool, error)) (a *storage.Account, err error) {
-	id, ok := user.AccountID()
+	id, ok := user.AccountKey()
 	if !ok || !storable(user.Tenant) {
 		return nil, storage.ErrNotFound
 	}
@@ -246,12 +246,12 @@ ORDER BY revoked, tenant, account_id LIMIT $4`
 
 // Revocations lists the latest revocation of each user.
 func (s *Store) Revocations(ctx context.Context, after storage.Revocation, limit int) (out []storage.Revocation, err error) {
-	id, _ := after.User.AccountID()
+	id, _ := after.User.AccountKey()
 	args := []any{after.At, after.User.Tenant, id, max(limit, 0)}
 	err = s.read(ctx, "read revocations", selectRevocations, args, func(row pgx.Rows) error {
 		var r storage.Revocation
 		err := row.Scan(&r.User.Tenant, &id, &r.Generation, &r.At)
-		r.User = storage.AccountUser(r.User.Tenant, id)
+		r.User = storage.KeyUser(r.User.Tenant, id)
 		out = append(out, r)
 		return err
 	})

@@ -49,7 +49,7 @@ func (s *Store) BeginErase(ctx context.Context, user storage.User) error {
 	}
 	err := s.change(ctx, "begin to erase a user", func(t *tx) error {
 		var traces int64
-		id, _ := user.AccountID() // no account has the id 0
+		id, _ := user.AccountKey() // no account has the key 0
 		b := t.batch()
 		b.Queue(selectTraces, user.Tenant, user.UserID, id, user.Digest()).Exec(rowsAffected(&traces))
 		if err := t.send(b); err != nil {
@@ -400,7 +400,7 @@ DELETE FROM account_name WHERE tenant = $1 AND account_id = $2
 // removeRest removes what is left of the user.
 func (e *erasure) removeRest() (int, error) {
 	removed := make([]int64, len(removals)+2)
-	id, registered := e.user.AccountID()
+	id, registered := e.user.AccountKey()
 	var indexed string
 	b := e.batch()
 	if registered {

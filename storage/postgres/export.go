@@ -144,7 +144,7 @@ func (l *archiveList) query(of storage.ArchiveQuery) (text string, args []any, w
 	}
 	args = []any{of.Tenant, of.UserID}
 	if l.ofUser == ofAccount {
-		args[1], _ = storage.User(of).AccountID() // no account has the id 0
+		args[1], _ = storage.User(of).AccountKey() // no account has the key 0
 	}
 	return l.rows + l.ofUser + l.order, args, true
 }

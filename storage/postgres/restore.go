@@ -281,7 +281,7 @@ func (t *tx) restoreAccounts(outcome *storage.Outcome, accounts []storage.Accoun
 	names, rows, keys := newColumns(2, 1, len(accounts)), newColumns(7, 3, len(accounts)), newColumns(1, 1, len(accounts))
 	for i := range accounts {
 		a := &accounts[i]
-		id, _ := a.User.AccountID()
+		id, _ := a.User.AccountKey()
 		names.add([]string{a.User.Tenant, a.NameKey}, id)
 		rows.add([]string{a.User.Tenant, a.Name, a.NameKey, a.Password, a.Avatar, a.Background, a.Signature}, id, a.Generation, a.Created)
 		keys.add([]string{a.User.Tenant}, id)

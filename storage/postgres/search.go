@@ -39,7 +39,7 @@ func (s *Store) SearchUsers(ctx context.Context, queries []storage.SearchQuery) 
 	return search(ctx, s, "search users", selectFoundUsers, queries, func(row pgx.Rows) (i int, f storage.FoundUser, name string, err error) {
 		var id int64
 		if err = row.Scan(&i, &f.Word, &id, &name); err == nil {
-			f.User = storage.AccountUser(queries[i-1].Tenant, id)
+			f.User = storage.KeyUser(queries[i-1].Tenant, id)
 		}
 		return i, f, name, err
 	}, (*storage.FoundUser).Place)

@@ -35,7 +35,7 @@ func (s *Store) CreateAccount(ctx context.Context, a storage.NewAccount) (*stora
 		}); err != nil {
 			return err
 		}
-		out.User = storage.AccountUser(a.Tenant, id)
+		out.User = storage.KeyUser(a.Tenant, id)
 		if err := t.takeAccountName(a.Tenant, a.NameKey, id); err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (t tx) account(query, tenant string, key any) (found *storage.Account, err 
 		var id int64
 		a := new(storage.Account)
 		err := scan(&id, &a.Name, &a.NameKey, &a.Password, &a.Avatar, &a.Background, &a.Signature, &a.Generation, &a.Created)
-		a.User = storage.AccountUser(tenant, id)
+		a.User = storage.KeyUser(tenant, id)
 		found = a
 		return err
 	})
@@ -91,7 +91,7 @@ func (s *Store) AccountNamed(ctx context.Context, tenant, nameKey string) (found
 
 // AccountOf looks up a user's account.
 func (s *Store) AccountOf(ctx context.Context, user storage.User) (found *storage.Account, err error) {
-	id, ok := user.AccountID()
+	id, ok := user.AccountKey()
 	if !ok {
 		return nil, nil //nolint:nilnil // there is none
 	}
@@ -112,7 +112,7 @@ func (s *Store) Profiles(ctx context.Context, users []storage.User) ([]*storage.
 	out := make([]*storage.Profile, len(users))
 	var keys tuples
 	for _, u := range users {
-		id, _ := u.AccountID() // no account has the id 0
+		id, _ := u.AccountKey() // no account has the key 0
 		keys.add([]string{u.Tenant}, id)
 	}
 	err := s.read(ctx, "read profiles", func(t tx) error {
@@ -152,7 +152,7 @@ func (s *Store) changeAccount(ctx context.Context, what string, user storage.Use
 }
 
 func (t tx) changeAccount(user storage.User, now int64, do func(*storage.Account) (bool, error)) (*storage.Account, error) {
-	id, ok := user.AccountID()
+	id, ok := user.AccountKey()
 	if !ok {
 		return nil, storage.ErrNotFound
 	}
@@ -240,10 +240,10 @@ SELECT revoked FROM erased_user WHERE revoked > ? AND revoked > 0 ORDER BY revok
 
 // Revocations lists the latest revocation of each user.
 func (s *Store) Revocations(ctx context.Context, after storage.Revocation, limit int) (out []storage.Revocation, err error) {
-	id, _ := after.User.AccountID()
+	id, _ := after.User.AccountKey()
 	err = s.read(ctx, "read revocations", func(t tx) error {
 		err := t.query(selectErasedRevocations, []any{after.At, max(limit, 0)}, func(scan func(...any) error) error {
-			r := storage.Revocation{User: storage.AccountUser("", 0)}
+			r := storage.Revocation{User: storage.KeyUser("", 0)}
 			err := scan(&r.At)
 			out = append(out, r)
 			return err
@@ -254,7 +254,7 @@ func (s *Store) Revocations(ctx context.Context, after storage.Revocation, limit
 		return t.query(selectRevocations, []any{after.At, after.User.Tenant, id, max(limit, 0)}, func(scan func(...any) error) error {
 			var r storage.Revocation
 			err := scan(&r.User.Tenant, &id, &r.Generation, &r.At)
-			r.User = storage.AccountUser(r.User.Tenant, id)
+			r.User = storage.KeyUser(r.User.Tenant, id)
 			out = append(out, r)
 			return err
 		})

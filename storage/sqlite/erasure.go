@@ -43,7 +43,7 @@ func (s *Store) BeginErase(ctx context.Context, user storage.User) error {
 	}
 	return s.write(ctx, "begin to erase a user", func(t tx) error {
 		known := false
-		id, _ := user.AccountID() // no account has the id 0
+		id, _ := user.AccountKey() // no account has the key 0
 		err := t.query(selectTraces, []any{user.Tenant, user.UserID, id, user.Digest()}, func(func(...any) error) error {
 			known = true
 			return nil
@@ -339,7 +339,7 @@ func (e *erasure) removeRest() (int, error) {
 			return 0, err
 		}
 	}
-	if id, ok := e.user.AccountID(); ok {
+	if id, ok := e.user.AccountKey(); ok {
 		if _, err := e.exec(keepRevoked, e.user.Tenant, id, e.user.Digest()); err != nil {
 			return 0, err
 		}

@@ -261,7 +261,7 @@ func (t tx) restoreAccounts(outcome *storage.Outcome, accounts []storage.Account
 	var rows tuples
 	for i := range accounts {
 		a := &accounts[i]
-		id, _ := a.User.AccountID()
+		id, _ := a.User.AccountKey()
 		rows.add([]string{a.User.Tenant, a.Name, a.NameKey, a.Password, a.Avatar, a.Background, a.Signature}, id, a.Generation, a.Created)
 	}
 	all, last := rows.json(), int64(0)

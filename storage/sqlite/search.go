@@ -28,7 +28,7 @@ func (s *Store) SearchUsers(ctx context.Context, queries []storage.SearchQuery) 
 		return search(t, selectFoundUsers, q, func(scan func(...any) error) (f storage.FoundUser, name string, err error) {
 			var id int64
 			err = scan(&f.Word, &id, &name)
-			f.User = storage.AccountUser(q.Tenant, id)
+			f.User = storage.KeyUser(q.Tenant, id)
 			return f, name, err
 		}, (*storage.FoundUser).Place)
 	})

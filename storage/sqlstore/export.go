@@ -40,7 +40,7 @@ func (w *ArchiveWriter) Account(scan func(...any) error) error {
 	var a storage.Account
 	var id int64
 	err := scan(&id, &a.Name, &a.NameKey, &a.Password, &a.Avatar, &a.Background, &a.Signature, &a.Generation, &a.Created)
-	a.User = storage.AccountUser(w.Tenant, id)
+	a.User = storage.KeyUser(w.Tenant, id)
 	w.part.Accounts = append(w.part.Accounts, a)
 	return w.add(err)
 }
