@@ -1,6 +1,6 @@
 package accounts
 
-// The functions of this file serve the export and import of accounts.
+// The functions of this file serve the export and import of accounts, and the demo data.
 
 // NameKey returns the key under which the name of an account is unique. Errors: an
 // *storage.InvalidError if no account can have the name.
@@ -18,3 +18,14 @@ func CheckHash(text string) error {
 
 // UnmatchedHash returns a hash that no password matches.
 func UnmatchedHash() string { return DefaultParams.decoy().encode() }
+
+// Hash returns the hash of a password with DefaultParams, which takes about 40 ms. It does
+// not check whether users may choose the password. Errors: an *storage.InvalidError if it
+// cannot be a password.
+func Hash(password string) (string, error) {
+	password, err := cleanPassword("password", password)
+	if err != nil {
+		return "", err
+	}
+	return DefaultParams.hash(password).encode(), nil
+}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ovation/cmd/ovation/internal/demo"
 )
 
 // TestLongPagesInABrowser checks the pages of the embedded mode in headless Chromium.
@@ -87,7 +89,7 @@ func TestLongStoryInABrowserOverServices(t *testing.T) {
 func runBrowserStory(t *testing.T, url, covers string) {
 	t.Helper()
 	clip := filepath.Join(t.TempDir(), "clip.mp4")
-	must(t, os.WriteFile(clip, still(0.6), 0o600))
+	must(t, os.WriteFile(clip, demo.Still("sea"), 0o600))
 	browserTest{script: "story.mjs", url: url, environ: []string{"OVATION_CHECK_CLIP=" + clip, "OVATION_CHECK_COVERS=" + covers}}.check(t)
 }
 

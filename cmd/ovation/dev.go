@@ -8,11 +8,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ovation/cmd/ovation/internal/demo"
+	"ovation/media"
 	"ovation/resolvers"
 	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
@@ -74,7 +77,7 @@ func (c *devCommand) Run(p *program) (err error) {
 		return err
 	}
 	if c.Demo {
-		if err := addDemo(p.ctx, store, time.Now()); err != nil {
+		if err := demo.Add(p.ctx, store, demo.Options{Now: time.Now(), LogIn: c.devHeaders() != viewer.RefuseDevHeaders}); err != nil {
 			return errors.Join(unlessStopped(p.ctx, err), store.Close())
 		}
 	}
@@ -119,11 +122,6 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 		return err
 	}
 	defer func() { err = errors.Join(err, videos.close()) }()
-	if c.Demo {
-		if err := addDemoClips(p.ctx, behind.store, videos.service, time.Now()); err != nil {
-			return unlessStopped(p.ctx, err)
-		}
-	}
 	served, err := c.newAPI(p, key, c.Accounts, &development{c.devHeaders(), survey, c.Demo}, videos, cfg)
 	if err != nil {
 		return err
@@ -136,7 +134,26 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 		return err
 	}
 	c.banner(p.stdout, listener.Addr(), served.metrics, token, web.Built(web.Files()))
+	if c.Demo {
+		defer startDemoClips(p.ctx, behind.store, videos.service, log)()
+	}
 	return serveHTTP(p.ctx, listener, served, served.streams, behind.stopped, log)
+}
+
+// startDemoClips adds the clips of the demo data in the background, because that takes a
+// while. The returned function ends this and waits; the next start completes the clips.
+func startDemoClips(ctx context.Context, store storage.Store, service *media.Service, log *slog.Logger) (stop func()) {
+	running, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		if err := unlessStopped(running, demo.AddClips(running, store, service, time.Now())); err != nil {
+			log.Error("the demo lacks clips; the next start adds them", "error", err)
+		}
+	})
+	return func() {
+		cancel()
+		done.Wait()
+	}
 }
 
 // unlessStopped returns err, which comes from preparing the data at startup. If ctx has

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"ovation/cmd/ovation/internal/balance"
+	"ovation/cmd/ovation/internal/demo"
 	"ovation/media"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
@@ -62,10 +64,11 @@ func (c *stackCommand) Run(p *program) (err error) {
 		return err
 	}
 	defer func() { _ = listener.Close() }() // already closed if serving has begun
-	blobs, err := c.prepare(p)
+	store, blobs, err := c.prepare(p)
 	if err != nil {
 		return unlessStopped(p.ctx, err)
 	}
+	defer func() { err = errors.Join(err, store.Close()) }()
 
 	balancer := balance.New(log)
 	defer balancer.Close()
@@ -79,6 +82,11 @@ func (c *stackCommand) Run(p *program) (err error) {
 	if err := c.banner(p, s, urlOf(listener), given); err != nil {
 		return err
 	}
+	stopClips, err := c.startClips(ctx, store, blobs, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopClips()) }()
 	serving, done := context.WithCancel(context.WithoutCancel(ctx))
 	var nodes sync.WaitGroup
 	nodes.Go(func() {
@@ -95,25 +103,24 @@ func (c *stackCommand) Run(p *program) (err error) {
 	return err
 }
 
-// prepare migrates the tables, adds the demo data and clips if the tables are empty, and
-// returns the URL of the blob store.
-func (c *stackCommand) prepare(p *program) (blobs string, err error) {
+// prepare migrates the tables and adds the demo data, without clips, if the tables are
+// empty. It returns the store, which the caller closes, and the URL of the blob store.
+func (c *stackCommand) prepare(p *program) (_ storage.Store, blobs string, err error) {
 	migrate := migrateCommand{c.postgresFlag}
 	if err := migrate.Run(p); err != nil {
-		return "", err
+		return nil, "", err
 	}
 	store, err := storeFlags{postgresFlag: c.postgresFlag, redisFlag: c.redisFlag, prefixFlag: c.prefixFlag}.open(p.ctx, false, c.eventOptions(siteConfig{}))
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	if err := addDemo(p.ctx, store, time.Now()); err != nil {
-		return "", err
+	if err = demo.Add(p.ctx, store, demo.Options{Now: time.Now(), LogIn: c.Addr.loopback()}); err == nil {
+		blobs, err = c.mediaURL(p.ctx, store)
 	}
-	if blobs, err = c.mediaURL(p.ctx, store); err != nil {
-		return "", err
+	if err != nil {
+		return nil, "", errors.Join(err, store.Close())
 	}
-	return blobs, c.prepareClips(p.ctx, store, blobs)
+	return store, blobs, nil
 }
 
 // mediaURL returns the URL of the folder for video files. Each database has a folder of
@@ -127,24 +134,26 @@ func (c *stackCommand) mediaURL(ctx context.Context, store storage.Store) (strin
 	return media.FolderURL(c.file(mediaFolder + "-" + id))
 }
 
-// prepareClips publishes the demo clips. If the queue is available now, the workers make
-// the covers immediately. If not, the workers make them when they search for covers that
-// are due. An unavailable queue is no error here, because the processes that need the
-// queue report it.
-func (c *stackCommand) prepareClips(ctx context.Context, store storage.Store, blobs string) (err error) {
+// startClips adds the demo clips in the background; see startDemoClips. If the queue is
+// available now, the workers make the covers immediately. If not, the workers make them
+// when they search for covers that are due. An unavailable queue is no error here, because
+// the processes that need the queue report it.
+func (c *stackCommand) startClips(ctx context.Context, store storage.Store, blobs string, log *slog.Logger) (stop func() error, err error) {
 	var covers worker.Publisher
-	queue, unavailable := c.openCovers(ctx, discardLog)
-	if unavailable == nil {
-		covers = queue
-		defer func() { err = errors.Join(err, queue.Close()) }()
+	closeQueue := func() error { return nil }
+	if queue, err := c.openCovers(ctx, discardLog); err == nil {
+		covers, closeQueue = queue, queue.Close
 	}
 	videos, err := videoFlags{blobFlag: blobFlag{BlobURL: blobs}}.openVideos(ctx, store, true, covers, discardLog, newRegistry())
 	if err != nil {
-		return err
+		return nil, errors.Join(err, closeQueue())
 	}
-	err = addDemoClips(ctx, store, videos.service, time.Now())
-	videos.service.Flush()
-	return errors.Join(err, videos.close())
+	end := startDemoClips(ctx, store, videos.service, log)
+	return func() error {
+		end()
+		videos.service.Flush()
+		return errors.Join(videos.close(), closeQueue())
+	}, nil
 }
 
 // start starts the four processes, adds the nodes to balancer, and waits until the nodes

@@ -37,6 +37,16 @@ func (s *site) startStack(t *testing.T, data string, flags ...string) *server {
 	return n
 }
 
+// clips waits until the demo has clips, and returns those that it has then.
+func (s *server) clips(t *testing.T) (clips []douyinVideo) {
+	t.Helper()
+	eventually(t, "the demo has clips", func() bool {
+		clips = douyinClient{t, s.url}.get("feed/").ok(t).VideoList
+		return len(clips) > 0
+	})
+	return clips
+}
+
 // parts returns the process ids that the banner shows, keyed by the names of the
 // processes.
 func (s *server) parts(t *testing.T) map[string]int {
@@ -87,8 +97,8 @@ func TestStackIsOneAddressThatStopsCleanly(t *testing.T) {
 	if !strings.Contains(n.banner, "Data      in Postgres; videos and the secret for tokens in "+data) {
 		t.Errorf("the banner does not name Postgres and %s as the places of the data:\n%s", data, n.banner)
 	}
-	clips := douyinClient{t, n.url}.get("feed/").ok(t).VideoList
-	if len(clips) == 0 || !strings.HasPrefix(clips[0].PlayURL, n.url+"/media/videos/") {
+	clips := n.clips(t)
+	if !strings.HasPrefix(clips[0].PlayURL, n.url+"/media/videos/") {
 		t.Fatalf("the clips of the demo data are %+v, want a play_url below %s/media/videos/", clips, n.url)
 	}
 	if status, _, _ := get(t, clips[0].PlayURL); status != http.StatusOK {
@@ -110,10 +120,7 @@ func TestStackStartsInTheDataFolderOfOtherDatabases(t *testing.T) {
 	one, other := emptySite(t), emptySite(t)
 	for _, s := range []*site{one, other, one} {
 		n := s.startStack(t, data)
-		clips := douyinClient{t, n.url}.get("feed/").ok(t).VideoList
-		if len(clips) == 0 {
-			t.Fatal("the demo data has no clips")
-		}
+		clips := n.clips(t)
 		if status, _, _ := get(t, clips[0].PlayURL); status != http.StatusOK {
 			t.Errorf("GET %s = %d, want 200", clips[0].PlayURL, status)
 		}

@@ -5,8 +5,9 @@ import { t } from '../messages';
 import type { NamedFragment } from '../operations';
 import { useSession } from '../session';
 
-// The ids of accounts are decimal numbers. Every other id is a name itself.
-const ofAccount = /^\d{9,16}$/;
+// The ids that accounts can have: decimal numbers, and short names. Every other id is a
+// name itself.
+const ofAccount = /^(\d{9,16}|[a-z][a-z0-9-]{0,11})$/;
 const none: Watched<NamedFragment['profile'] | undefined> = { get: () => null, watch: () => () => {} };
 
 // useProfile returns the profile of a user: null for users without an account and for

@@ -1,9 +1,10 @@
-package main
+package demo
 
 import (
-	"math"
 	"math/bits"
 	"slices"
+
+	"ovation/cmd/ovation/internal/demo/picture"
 )
 
 // A still is an MP4 file that shows one picture for five seconds. The demo uses stills as
@@ -17,15 +18,22 @@ const (
 	stillMillis              = stillFrames * frameMillis
 )
 
-// still returns a still that shows a colour gradient around hue, a number between 0 and
-// 1.
-func still(hue float64) []byte {
+const (
+	stillWidth, stillHeight = 16 * stillColumns, 16 * stillRows
+	stillTime               = 0.4 // of the frame of the scene that a still shows
+)
+
+// Still returns a still that shows a frame of a scene, one of picture.Scenes.
+func Still(scene string) []byte {
+	clip := picture.NewClip(scene, stillWidth, stillHeight)
+	frame := make([]byte, clip.Bytes())
+	clip.Draw(stillTime, frame)
 	var samples []byte
 	sizes := make([]int, stillFrames)
 	for n := range sizes {
 		slice := stillRepeat(n)
 		if n == 0 {
-			slice = stillSlice(hue)
+			slice = stillSlice(frame)
 		}
 		sample := slices.Concat(be32(len(slice)), slice)
 		samples, sizes[n] = append(samples, sample...), len(sample)
@@ -48,8 +56,9 @@ func stillRepeat(n int) []byte {
 	return b.bytes
 }
 
-// stillSlice returns the first frame: the picture as an IDR slice.
-func stillSlice(hue float64) []byte {
+// stillSlice returns the first frame: the picture, of which frame has the red, green and
+// blue bytes, as an IDR slice.
+func stillSlice(frame []byte) []byte {
 	b := &bitWriter{bytes: []byte{0x65}}
 	b.exp(0, 7, 0) // the first macroblock, an I slice, the id of the picture parameter set
 	b.put(4, 0)    // the frame's number
@@ -61,12 +70,11 @@ func stillSlice(hue float64) []byte {
 			b.exp(25) // I_PCM
 			b.align()
 			for _, plane := range []struct{ size, index int }{{16, 0}, {8, 1}, {8, 2}} {
+				every := 16 / plane.size
 				for y := range plane.size {
 					for x := range plane.size {
-						at := func(block, n, blocks int) float64 {
-							return (float64(block) + float64(n)/float64(plane.size)) / float64(blocks)
-						}
-						b.bytes = append(b.bytes, stillSample(hue, at(column, x, stillColumns), at(row, y, stillRows), plane.index))
+						at := 3 * ((16*row+y*every)*stillWidth + 16*column + x*every)
+						b.bytes = append(b.bytes, stillSample(frame[at:], plane.index))
 					}
 				}
 			}
@@ -76,19 +84,18 @@ func stillSlice(hue float64) []byte {
 	return b.bytes
 }
 
-// stillSample returns the luma sample (plane 0) or a chroma sample (planes 1 and 2) at
-// the position x, y. Both coordinates are between 0 and 1. The sample is at least 16, so
-// that no bytes of the stream look like the beginning of a NAL unit.
-func stillSample(hue, x, y float64, plane int) byte {
-	wave := math.Sin(6*x+9*y+20*hue) * math.Cos(4*x-5*y+7*hue)
-	if plane == 0 {
-		return byte(70 + 90*(1-y) + 30*wave)
+// stillSample returns the luma sample (plane 0) or a chroma sample (planes 1 and 2) of a
+// pixel, as BT.601 defines it. The sample is at least 16, so that no bytes of the stream
+// look like the beginning of a NAL unit.
+func stillSample(pixel []byte, plane int) byte {
+	r, g, b := float32(pixel[0])/255, float32(pixel[1])/255, float32(pixel[2])/255
+	switch plane {
+	case 0:
+		return byte(16.5 + 65.481*r + 128.553*g + 24.966*b)
+	case 1:
+		return byte(128.5 - 37.797*r - 74.203*g + 112*b)
 	}
-	angle := 2 * math.Pi * (hue + 0.12*wave + 0.15*y)
-	if plane == 1 {
-		return byte(128 + 60*math.Sin(angle))
-	}
-	return byte(128 + 60*math.Cos(angle))
+	return byte(128.5 + 112*r - 93.786*g - 18.214*b)
 }
 
 // The sequence and picture parameter sets of H.264, for the constrained baseline profile.
@@ -119,11 +126,10 @@ func stillUnit(head []byte, write func(*bitWriter)) []byte {
 // stillMovie returns the moov box for samples of the given sizes. offset is the position
 // of the first sample in the file.
 func stillMovie(sizes []int, offset int) []byte {
-	const width, height = 16 * stillColumns, 16 * stillRows
 	matrix := be32(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000)
 	codec := box("avcC", []byte{1}, stillSequence[1:4], []byte{0xff, 0xe1},
 		be16(len(stillSequence)), stillSequence, []byte{1}, be16(len(stillPicture)), stillPicture)
-	entry := box("avc1", make([]byte, 6), be16(1), make([]byte, 16), be16(width), be16(height),
+	entry := box("avc1", make([]byte, 6), be16(1), make([]byte, 16), be16(stillWidth), be16(stillHeight),
 		be32(0x480000, 0x480000, 0), be16(1), make([]byte, 32), be16(24), be16(0xffff), codec)
 	table := box("stbl",
 		box("stsd", be32(0, 1), entry),
@@ -137,7 +143,7 @@ func stillMovie(sizes []int, offset int) []byte {
 		box("dinf", box("dref", be32(0, 1), box("url ", be32(1)))),
 		table)
 	track := box("trak",
-		box("tkhd", be32(7, 0, 0, 1, 0, stillMillis, 0, 0, 0, 0), matrix, be32(width<<16, height<<16)),
+		box("tkhd", be32(7, 0, 0, 1, 0, stillMillis, 0, 0, 0, 0), matrix, be32(stillWidth<<16, stillHeight<<16)),
 		box("mdia",
 			box("mdhd", be32(0, 0, 0, 1000, stillMillis), be16(0x55c4), be16(0)),
 			box("hdlr", be32(0, 0), []byte("vide"), make([]byte, 12), []byte("still\x00")),
