@@ -340,3 +340,35 @@ func accountsAreWalledOff(w *world) {
 	w.equal("the account there, by name", w.accountNamed("there", "alice"), there)
 	w.equal("the account in the default tenant", w.accountNamed(storage.DefaultTenant, "alice"), nil)
 }
+
+// namedUsersHaveAccounts checks that a restored account whose id is a name is like others.
+func namedUsersHaveAccounts(w *world) {
+	alice, other := user("alice"), user("alice-2")
+	a := storage.Account{
+		User: alice, Profile: storage.Profile{Name: "Alice", Signature: "up early"}, NameKey: "alice", Password: "x", Generation: 2, Created: 5,
+	}
+	changed, refused := w.restore(&storage.Archive{Accounts: []storage.Account{a}})
+	w.equal("changed subjects and refused accounts", []int{changed, len(refused)}, []int{0, 0})
+	w.equal("the account, by user", *w.accountOf(alice), a)
+	w.equal("the account, by name", *w.accountNamed(storage.DefaultTenant, "alice"), a)
+	w.equal("the profile", *w.profile(alice), a.Profile)
+	w.equal("the profile of another name", w.profile(other), nil)
+	indexed, err := w.s.IndexNext(w.Context(), 10)
+	w.must(err)
+	w.equal("indexed names", indexed, 1)
+	w.findsUsers("alice", "Alice")
+	revoked, err := w.s.Revocations(w.Context(), storage.Revocation{}, 10)
+	w.must(err)
+	if len(revoked) != 1 || revoked[0].User != alice || revoked[0].Generation != 2 {
+		w.Errorf("the revocations are %+v, want generation 2 of %v", revoked, alice)
+	}
+	var exported []storage.Account
+	w.must(w.s.Export(w.Context(), storage.ArchiveQuery{Tenant: storage.DefaultTenant, UserID: "alice"}, func(part *storage.Archive) error {
+		exported = append(exported, part.Accounts...)
+		return nil
+	}))
+	w.equal("the exported accounts", exported, []storage.Account{a})
+	_, err = Erase(w.Context(), w.s, alice, 10, func(storage.Outcome) {})
+	w.must(err)
+	w.equal("the profile of an erased user", w.profile(alice), nil)
+}

@@ -186,6 +186,7 @@ var rest = []testCase{
 	{"PasswordsAreReplacedOnce", passwordsAreReplacedOnce},
 	{"RevocationsAreFollowed", revocationsAreFollowed},
 	{"AccountIDsAreNotReused", accountIDsAreNotReused},
+	{"NamedUsersHaveAccounts", namedUsersHaveAccounts},
 	{"AccountsAreWalledOff", accountsAreWalledOff},
 
 	{"PublishedVideosAreStoredUnchanged", publishedVideosAreStoredUnchanged},
