@@ -7,8 +7,8 @@ GOLANGCI_LINT := .tools/golangci-lint-$(GOLANGCI_LINT_VERSION)
 GO_TEST_FLAGS ?=
 # The race detector instruments everything except SQLite, which is C translated to Go:
 # instrumented, it would take most of the CPU time of the tests, and it shares no memory
-# with Go code.
-RACE := -race -gcflags=modernc.org/...=-race=false
+# with Go code; and the pictures of the demo, which one goroutine draws.
+RACE := -race -gcflags=modernc.org/...=-race=false -gcflags=ovation/cmd/ovation/internal/demo/picture=-race=false
 # By default, a process with the race detector sleeps for a second before it exits, so that
 # goroutines that still run can report races. Packages that start goroutines wait for them.
 export GORACE ?= atexit_sleep_ms=0

@@ -20,6 +20,7 @@ func TestLongPagesInABrowser(t *testing.T) {
 	needsBrowser(t)
 	data := t.TempDir()
 	s := serveWithoutRates(t, data, "--demo")
+	s.awaitClips(t)
 	token := call(t, environment(), "token", "--user=alice", "--data="+data)
 	token.want(t, 0)
 	alice := strings.TrimSpace(token.stdout)
@@ -46,6 +47,7 @@ func TestLongDemoInABrowserOverServices(t *testing.T) {
 	n := emptySite(t)
 	data := t.TempDir()
 	s := n.startStack(t, data)
+	s.awaitClips(t)
 	var tokens []string
 	for _, user := range []string{"ada", "ben", "cleo"} {
 		tokens = append(tokens, strings.TrimPrefix(as(user)["Authorization"], "Bearer "))
@@ -65,6 +67,7 @@ func TestLongDemoInABrowserOverServices(t *testing.T) {
 func TestLongStoryInABrowser(t *testing.T) {
 	needsBrowser(t)
 	s := serveWithoutRates(t, t.TempDir(), "--demo")
+	s.awaitClips(t)
 	runBrowserStory(t, s.url, "generated")
 	s.stop().want(t, 0)
 }
@@ -81,6 +84,7 @@ func TestLongStoryInABrowserOverServices(t *testing.T) {
 	n := emptySite(t)
 	n.variables["PATH"] = os.Getenv("PATH")
 	s := n.startStack(t, t.TempDir())
+	s.awaitClips(t)
 	runBrowserStory(t, s.url, covers)
 	s.stop().want(t, 0)
 	n.run(t, "verify").want(t, 0, "0 differences; ")

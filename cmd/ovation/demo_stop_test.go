@@ -38,6 +38,31 @@ func TestStoppingWhileTheDemoIsAdded(t *testing.T) {
 
 	t.Setenv("PATH", "") // stills are made faster than clips drawn by ffmpeg
 	s := serve(t, data, "--demo")
-	want := len(picture.Scenes())
-	eventually(t, "all clips have been added", func() bool { return len(s.feed(t)) == want })
+	s.awaitClips(t)
+}
+
+// awaitClips waits until the demo has all clips, and what users have done with them. With
+// ffmpeg, that takes as long as rendering does.
+func (s *server) awaitClips(t *testing.T) {
+	t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for !s.hasAllClips(t) {
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatal("the demo still lacks clips at the end of the test")
+		}
+	}
+}
+
+func (s *server) hasAllClips(t *testing.T) bool {
+	t.Helper()
+	clips := s.feed(t)
+	if len(clips) < len(picture.Scenes()) {
+		return false
+	}
+	var out struct{ Interactive struct{ ReadCount int } }
+	must(t, s.graphQL("bob", `{ interactive(biz: "video", bizId: "`+clips[0].VideoID+`") { readCount } }`, &out))
+	return out.Interactive.ReadCount > 0
 }

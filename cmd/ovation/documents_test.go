@@ -33,6 +33,7 @@ func TestDocumentsShowTheServersResponses(t *testing.T) {
 
 	data := t.TempDir()
 	started := serve(t, data, "--demo")
+	started.awaitClips(t)
 	token := call(t, environment(), "token", "--user=alice", "--scope=subjects:write actions:write", "--data="+data)
 	token.want(t, 0)
 	s := &userClient{started, strings.TrimSpace(token.stdout)}

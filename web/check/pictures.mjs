@@ -8,7 +8,14 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { done, openBrowser, phone, until } from './browser.mjs';
-import { atRest, base, light, out } from './demo-kit.mjs';
+import { ask, atRest, base, light, out } from './demo-kit.mjs';
+
+// The clips are rendered after the server has started.
+const newest = '#sunset';
+await until('the demo has all clips', async () => {
+  const { feed } = await ask({ id: 'alice' }, '{ feed(first: 1) { edges { node { title } } } }');
+  return feed.edges[0]?.node.title.endsWith(newest) || feed;
+});
 
 const { visit, shoot, close } = await openBrowser(base, out);
 try {
