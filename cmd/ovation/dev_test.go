@@ -176,8 +176,8 @@ func TestDemoIsAddedOnceToAnEmptyStoreOnly(t *testing.T) {
 		}
 	}
 	must(t, s.graphQL("alice", `{ viewer { folders { edges { node { name } } } } }`, &got))
-	if n := len(got.Viewer.Folders.Edges); n != 3 {
-		t.Errorf("alice has %d folders, want 3", n)
+	if n := len(got.Viewer.Folders.Edges); n != 4 {
+		t.Errorf("alice has %d folders, want 4", n)
 	}
 	verified(t, data)
 
