@@ -132,8 +132,9 @@ func (d *demo) authors(context.Context, storage.Store) (m storage.Message, err e
 // messages sends the messages of the file of chats, whose lines have the sender, the
 // recipient and the text. It marks all messages as read except the last two.
 func (d *demo) messages(ctx context.Context, store storage.Store) (m storage.Message, err error) {
-	var said []storage.NewDirectMessage
-	for i, line := range lines("chats") {
+	chats := lines("chats")
+	said := make([]storage.NewDirectMessage, 0, len(chats))
+	for i, line := range chats {
 		who, text, _ := strings.Cut(line, ": ")
 		from, to, _ := strings.Cut(who, " > ")
 		said = append(said, storage.NewDirectMessage{From: named(from), To: named(to), Text: text, RequestID: "demo-message-" + strconv.Itoa(i)})

@@ -170,7 +170,7 @@ func (d *demo) somebody() storage.User { return d.user(int(d.active.Uint64())) }
 
 // crowd returns all people in a random order.
 func (d *demo) crowd() []storage.User {
-	var out []storage.User
+	out := make([]storage.User, 0, len(people))
 	for _, n := range d.random.Perm(len(people)) {
 		out = append(out, d.user(n))
 	}

@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 )
@@ -20,12 +21,7 @@ var scenes = map[string]func(width int) scene{
 
 // Scenes returns the names of all scenes, sorted.
 func Scenes() []string {
-	var names []string
-	for name := range scenes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(scenes))
 }
 
 // Clip draws the frames of a scene.

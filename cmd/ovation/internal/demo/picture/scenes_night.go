@@ -1,5 +1,7 @@
 package picture
 
+import "math/rand/v2"
+
 // stars shows a night in seconds: the sky turns above a ridge with a lit tent.
 func stars(width int) scene {
 	const poleX, poleY = 0.62, 0.5
@@ -134,25 +136,7 @@ func traffic(width int) scene {
 		c := hex(0x1a1720).mix(hex(0x0c0d14), near)
 		return c.plus(hex(0x805030).times(0.25 * (1 - near) * n.at(x*0.8, y*5)))
 	})
-	type window struct{ x, y, phase, light float32 }
-	var windows []window
-	for layer := range 2 {
-		for i := range 13 {
-			w := spread(random, 0.035, 0.06)
-			x, top := float32(i)*0.085-0.03, horizon-spread(random, 0.1, 0.42)*(1-0.35*float32(layer))
-			colour := hex(0x2c2340).mix(hex(0x120f1e), float32(layer))
-			back.fill(x-0.01, top-0.01, x+2*w, horizon+0.02, 1.2, colour, func(px, py float32) float32 {
-				return box(px, py, x+w/2+0.01, (top+horizon)/2+0.02, w*0.62, (horizon-top)/2+0.02, 0.002)
-			})
-			for wy := top + 0.02; wy < horizon-0.03; wy += 0.018 {
-				for wx := x + 0.002; wx < x+w; wx += 0.014 {
-					if random.Float32() < 0.33 {
-						windows = append(windows, window{wx, wy, random.Float32(), spread(random, 0.25, 0.9)})
-					}
-				}
-			}
-		}
-	}
+	windows := skyline(back, random, horizon)
 	// A lane is a curve from the viewer to the horizon; q goes from 0 (near) to 1 (far).
 	road := func(q, lane float32) (x, y, scale float32) {
 		z := 1 + 11*q*q
@@ -175,11 +159,6 @@ func traffic(width int) scene {
 			back.glow(x, y-0.62*s, 0.035*s+0.004, rgb{1.3, 1, 0.6})
 		}
 	}
-	type car struct {
-		lane, at, length float32
-		speed            float32
-		light            float32
-	}
 	cars := make([]car, 54)
 	for i := range cars {
 		lane := []float32{-0.46, -0.2, 0.2, 0.46}[random.IntN(4)] + spread(random, -0.03, 0.03)
@@ -192,24 +171,58 @@ func traffic(width int) scene {
 			f.within(w.x, w.y, w.x+0.006, w.y+0.007, func(p *rgb, _, _ float32) { *p = p.mix(hex(0xffc47a), w.light*on*0.8) })
 		}
 		for _, c := range cars {
-			at := fraction(c.at + t*c.speed)
-			colour, sides := hex(0xff2a18), float32(0.035)
-			if c.lane < 0 { // towards the viewer
-				at, colour, sides = 1-at, hex(0xfff0d0), 0.04
-			}
-			for k := range 22 {
-				q := at + c.length*float32(k)/22
-				if q > 1 {
-					break
-				}
-				fade := (1 - float32(k)/22) * step(1, 0.8, q) * c.light
-				for _, side := range []float32{-sides, sides} {
-					x, y, s := road(q, c.lane+side)
-					f.glow(x, y-0.03*s, 0.03*s+0.004, colour.times(0.42*fade))
-				}
-			}
-			x, y, s := road(at, c.lane)
-			f.glow(x, y, 0.13*s, colour.times(0.22*c.light*step(1, 0.8, at)))
+			c.drive(f, road, t)
 		}
 	}
+}
+
+// window is a lit window of a house far away.
+type window struct{ x, y, phase, light float32 }
+
+// skyline draws houses in front of the horizon, and returns their lit windows.
+func skyline(back *frame, random *rand.Rand, horizon float32) (out []window) {
+	for layer := range 2 {
+		for i := range 13 {
+			w := spread(random, 0.035, 0.06)
+			x, top := float32(i)*0.085-0.03, horizon-spread(random, 0.1, 0.42)*(1-0.35*float32(layer))
+			colour := hex(0x2c2340).mix(hex(0x120f1e), float32(layer))
+			back.fill(x-0.01, top-0.01, x+2*w, horizon+0.02, 1.2, colour, func(px, py float32) float32 {
+				return box(px, py, x+w/2+0.01, (top+horizon)/2+0.02, w*0.62, (horizon-top)/2+0.02, 0.002)
+			})
+			for wy := top + 0.02; wy < horizon-0.03; wy += 0.018 {
+				for wx := x + 0.002; wx < x+w; wx += 0.014 {
+					if random.Float32() < 0.33 {
+						out = append(out, window{wx, wy, random.Float32(), spread(random, 0.25, 0.9)})
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// car drives in a lane; those on the left come towards the viewer.
+type car struct{ lane, at, length, speed, light float32 }
+
+// drive draws the lights of the car as streaks. road returns the position and the scale of
+// a place in a lane.
+func (c *car) drive(f *frame, road func(q, lane float32) (x, y, scale float32), t float32) {
+	at := fraction(c.at + t*c.speed)
+	colour, sides := hex(0xff2a18), float32(0.035)
+	if c.lane < 0 { // towards the viewer
+		at, colour, sides = 1-at, hex(0xfff0d0), 0.04
+	}
+	for k := range 22 {
+		q := at + c.length*float32(k)/22
+		if q > 1 {
+			break
+		}
+		fade := (1 - float32(k)/22) * step(1, 0.8, q) * c.light
+		for _, side := range []float32{-sides, sides} {
+			x, y, s := road(q, c.lane+side)
+			f.glow(x, y-0.03*s, 0.03*s+0.004, colour.times(0.42*fade))
+		}
+	}
+	x, y, s := road(at, c.lane)
+	f.glow(x, y, 0.13*s, colour.times(0.22*c.light*step(1, 0.8, at)))
 }

@@ -9,32 +9,32 @@ func rain(width int) scene {
 		c              rgb
 	}
 	colours := []rgb{hex(0xffb04a), hex(0xff7a3a), hex(0xff4a3a), hex(0x5ab4ff), hex(0xffd890), hex(0x48d8b0), hex(0xffe8c8)}
-	var lights []light
-	for i := range 90 {
+	lights := make([]light, 90)
+	for i := range lights {
 		y := 0.5 + 0.95*sqrt(random.Float32())
 		colour := colours[random.IntN(len(colours))]
 		if i%3 > 0 {
 			colour = colours[i%2*4] // most lights are warm
 		}
-		lights = append(lights, light{random.Float32(), y, spread(random, 0.03, 0.06) + 0.05*(y-0.5), random.Float32() * tau, colour.times(spread(random, 0.05, 0.4))})
+		lights[i] = light{random.Float32(), y, spread(random, 0.03, 0.06) + 0.05*(y-0.5), random.Float32() * tau, colour.times(spread(random, 0.05, 0.4))}
 	}
 	base := still(width, func(x, y float32) rgb {
 		c := gradient(y/tall, hex(0x0a1322), hex(0x182338), hex(0x2a2b3c), hex(0x14161f))
 		return c.plus(hex(0x40506a).times(0.18 * n.at(x*0.6, y*0.3)))
 	})
 	type drop struct{ x, y, r float32 }
-	var drops []drop
-	for range 520 {
+	drops := make([]drop, 520)
+	for i := range drops {
 		q := random.Float32()
-		drops = append(drops, drop{random.Float32(), random.Float32() * tall, 0.0035 + 0.013*q*q*q})
+		drops[i] = drop{random.Float32(), random.Float32() * tall, 0.0035 + 0.013*q*q*q}
 	}
 	type runner struct {
 		x, at, r, wind float32
 		speed          float32
 	}
-	var runners []runner
-	for i := range 11 {
-		runners = append(runners, runner{(float32(i) + random.Float32()) / 11, random.Float32(), spread(random, 0.011, 0.018), random.Float32() * 9, float32(1 + i%2)})
+	runners := make([]runner, 11)
+	for i := range runners {
+		runners[i] = runner{(float32(i) + random.Float32()) / 11, random.Float32(), spread(random, 0.011, 0.018), random.Float32() * 9, float32(1 + i%2)}
 	}
 	behind := newFrame(width, base.h)
 	return func(f *frame, t float32) {
