@@ -18,14 +18,3 @@ func CheckHash(text string) error {
 
 // UnmatchedHash returns a hash that no password matches.
 func UnmatchedHash() string { return DefaultParams.decoy().encode() }
-
-// Hash returns the hash of a password with DefaultParams, which takes about 40 ms. It does
-// not check whether users may choose the password. Errors: an *storage.InvalidError if it
-// cannot be a password.
-func Hash(password string) (string, error) {
-	password, err := cleanPassword("password", password)
-	if err != nil {
-		return "", err
-	}
-	return DefaultParams.hash(password).encode(), nil
-}

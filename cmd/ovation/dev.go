@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ovation/cmd/ovation/internal/demo"
-	"ovation/media"
 	"ovation/resolvers"
 	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
@@ -77,7 +76,7 @@ func (c *devCommand) Run(p *program) (err error) {
 		return err
 	}
 	if c.Demo {
-		if err := demo.Add(p.ctx, store, demo.Options{Now: time.Now(), LogIn: c.devHeaders() != viewer.RefuseDevHeaders}); err != nil {
+		if err := demo.Add(p.ctx, store, time.Now()); err != nil {
 			return errors.Join(unlessStopped(p.ctx, err), store.Close())
 		}
 	}
@@ -135,18 +134,24 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 	}
 	c.banner(p.stdout, listener.Addr(), served.metrics, token, web.Built(web.Files()))
 	if c.Demo {
-		defer startDemoClips(p.ctx, behind.store, videos.service, log)()
+		opened := func(context.Context) (*videoSite, error) { return &videoSite{service: videos.service}, nil } // closed with the server
+		defer startDemoClips(p.ctx, behind.store, opened, log)()
 	}
 	return serveHTTP(p.ctx, listener, served, served.streams, behind.stopped, log)
 }
 
 // startDemoClips adds the clips of the demo data in the background, because that takes a
-// while. The returned function ends this and waits; the next start completes the clips.
-func startDemoClips(ctx context.Context, store storage.Store, service *media.Service, log *slog.Logger) (stop func()) {
+// while. It publishes them through the site that open returns, and closes that site. The
+// returned function ends this and waits; the next start completes the clips.
+func startDemoClips(ctx context.Context, store storage.Store, open func(context.Context) (*videoSite, error), log *slog.Logger) (stop func()) {
 	running, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
 	done.Go(func() {
-		if err := unlessStopped(running, demo.AddClips(running, store, service, time.Now())); err != nil {
+		videos, err := open(running)
+		if err == nil {
+			err = errors.Join(demo.AddClips(running, store, videos.service, time.Now()), videos.close())
+		}
+		if err = unlessStopped(running, err); err != nil {
 			log.Error("the demo lacks clips; the next start adds them", "error", err)
 		}
 	})

@@ -48,7 +48,7 @@ func demoData(t *testing.T) string {
 	data := t.TempDir()
 	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(data, databaseFile)})
 	must(t, err)
-	must(t, demo.Add(t.Context(), store, demo.Options{Now: time.Now()}))
+	must(t, demo.Add(t.Context(), store, time.Now()))
 	must(t, store.Close())
 	return data
 }

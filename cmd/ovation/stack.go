@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -82,11 +81,7 @@ func (c *stackCommand) Run(p *program) (err error) {
 	if err := c.banner(p, s, urlOf(listener), given); err != nil {
 		return err
 	}
-	stopClips, err := c.startClips(ctx, store, blobs, log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stopClips()) }()
+	defer startDemoClips(ctx, store, c.openClips(store, blobs), log)()
 	serving, done := context.WithCancel(context.WithoutCancel(ctx))
 	var nodes sync.WaitGroup
 	nodes.Go(func() {
@@ -114,7 +109,7 @@ func (c *stackCommand) prepare(p *program) (_ storage.Store, blobs string, err e
 	if err != nil {
 		return nil, "", err
 	}
-	if err = demo.Add(p.ctx, store, demo.Options{Now: time.Now(), LogIn: c.Addr.loopback()}); err == nil {
+	if err = demo.Add(p.ctx, store, time.Now()); err == nil {
 		blobs, err = c.mediaURL(p.ctx, store)
 	}
 	if err != nil {
@@ -134,26 +129,26 @@ func (c *stackCommand) mediaURL(ctx context.Context, store storage.Store) (strin
 	return media.FolderURL(c.file(mediaFolder + "-" + id))
 }
 
-// startClips adds the demo clips in the background; see startDemoClips. If the queue is
-// available now, the workers make the covers immediately. If not, the workers make them
+// openClips returns a function that opens the site through which the demo clips are
+// published. If the queue is
+// available then, the workers make the covers immediately. If not, the workers make them
 // when they search for covers that are due. An unavailable queue is no error here, because
 // the processes that need the queue report it.
-func (c *stackCommand) startClips(ctx context.Context, store storage.Store, blobs string, log *slog.Logger) (stop func() error, err error) {
-	var covers worker.Publisher
-	closeQueue := func() error { return nil }
-	if queue, err := c.openCovers(ctx, discardLog); err == nil {
-		covers, closeQueue = queue, queue.Close
+func (c *stackCommand) openClips(store storage.Store, blobs string) func(context.Context) (*videoSite, error) {
+	return func(ctx context.Context) (*videoSite, error) {
+		var covers worker.Publisher
+		closeQueue := func() error { return nil }
+		if queue, err := c.openCovers(ctx, discardLog); err == nil {
+			covers, closeQueue = queue, queue.Close
+		}
+		videos, err := videoFlags{blobFlag: blobFlag{BlobURL: blobs}}.openVideos(ctx, store, true, covers, discardLog, newRegistry())
+		if err != nil {
+			return nil, errors.Join(err, closeQueue())
+		}
+		flush := func() error { videos.service.Flush(); return nil }
+		videos.ends = append(append([]func() error{flush}, videos.ends...), closeQueue)
+		return videos, nil
 	}
-	videos, err := videoFlags{blobFlag: blobFlag{BlobURL: blobs}}.openVideos(ctx, store, true, covers, discardLog, newRegistry())
-	if err != nil {
-		return nil, errors.Join(err, closeQueue())
-	}
-	end := startDemoClips(ctx, store, videos.service, log)
-	return func() error {
-		end()
-		videos.service.Flush()
-		return errors.Join(videos.close(), closeQueue())
-	}, nil
 }
 
 // start starts the four processes, adds the nodes to balancer, and waits until the nodes

@@ -110,9 +110,7 @@ export const en = {
     title: 'Act as somebody else',
     anonymous: 'Act as an anonymous visitor',
     hint: 'The development server accepts any name without a password.',
-    other: 'Another user',
-    placeholder: 'any user id',
-    go: 'Go',
+    other: 'Another user', placeholder: 'any user id', go: 'Go',
   },
 
   // The views, by their names in addresses.
@@ -127,11 +125,7 @@ export const en = {
     tabs: { feed: 'Feed', browse: 'Browse', search: 'Search', chats: 'Chats', likes: 'Likes', folders: 'Folders', profile: 'Profile' },
     unread: (n: number) => `, ${number(n)} unread`,
     viewer: (name: string) => `${name}, your profile`,
-    more: 'More',
-    keys: 'Keys',
-    data: 'Data',
-    notices: 'Notices',
-    dismiss: 'Dismiss',
+    more: 'More', keys: 'Keys', data: 'Data', notices: 'Notices', dismiss: 'Dismiss',
   },
 
   // The states of the connection.

@@ -117,9 +117,7 @@ export const zh: Messages = {
     title: '切换用户',
     anonymous: '以匿名访客浏览',
     hint: '开发服务器接受任意用户名，不需要密码。',
-    other: '其他用户',
-    placeholder: '任意用户名',
-    go: '切换',
+    other: '其他用户', placeholder: '任意用户名', go: '切换',
   },
 
   titles: {
@@ -132,11 +130,7 @@ export const zh: Messages = {
     tabs: { feed: '推荐', browse: '发现', search: '搜索', chats: '私信', likes: '点赞', folders: '收藏夹', profile: '我的' },
     unread: (n) => `，${number(n)}条未读`,
     viewer: (name) => `${name}，我的主页`,
-    more: '更多',
-    keys: '快捷键',
-    data: '数据',
-    notices: '通知',
-    dismiss: '关闭通知',
+    more: '更多', keys: '快捷键', data: '数据', notices: '通知', dismiss: '关闭通知',
   },
 
   link: {

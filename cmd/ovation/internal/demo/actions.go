@@ -23,7 +23,7 @@ func (d *demo) actions(context.Context, storage.Store) (m storage.Message, err e
 		})
 		// The next action follows within five minutes of the read.
 		later := storage.Micros(at.Add(time.Duration(d.random.IntN(300)) * time.Second))
-		later = min(later, storage.Micros(d.Now))
+		later = min(later, storage.Micros(d.now))
 		switch chance := d.random.Float64(); {
 		case chance < 0.30:
 			m.Actions = append(m.Actions, storage.Action{
@@ -57,7 +57,7 @@ func (d *demo) folders(ctx context.Context, store storage.Store) (m storage.Mess
 		}
 		folder, err := d.folder(ctx, store, storage.Folder{
 			Owner: named(field[0]), Name: field[3], Description: field[4], Public: field[2] == "public",
-			Created: storage.Micros(d.Now.Add(-month)),
+			Created: storage.Micros(d.now.Add(-month)),
 		})
 		if err != nil {
 			return m, err
@@ -65,7 +65,7 @@ func (d *demo) folders(ctx context.Context, store storage.Store) (m storage.Mess
 		for n := range items {
 			m.Actions = append(m.Actions, storage.Action{
 				User: folder.Owner, Subject: d.subjects[(i*17+n*5)%len(d.subjects)].Subject, Kind: storage.KindCollection,
-				FolderID: folder.FolderID, Version: storage.Micros(d.Now.Add(-time.Duration(n) * time.Hour)),
+				FolderID: folder.FolderID, Version: storage.Micros(d.now.Add(-time.Duration(n) * time.Hour)),
 			})
 		}
 	}
@@ -120,7 +120,7 @@ func (d *demo) follows(context.Context, storage.Store) (m storage.Message, err e
 // authors returns a message that declares the author of every subject.
 func (d *demo) authors(context.Context, storage.Store) (m storage.Message, err error) {
 	for _, s := range d.subjects {
-		at := d.Now.Add(-month - time.Duration(d.random.Int64N(int64(month))).Truncate(time.Hour))
+		at := d.now.Add(-month - time.Duration(d.random.Int64N(int64(month))).Truncate(time.Hour))
 		m.Actions = append(m.Actions, storage.Action{
 			User: storage.User{Tenant: s.Tenant}, Subject: s.Subject, Kind: storage.KindAuthor, Author: d.user(s.author).UserID,
 			Version: storage.Micros(at),

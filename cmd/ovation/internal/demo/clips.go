@@ -52,7 +52,7 @@ func AddClips(ctx context.Context, store storage.Store, service *media.Service, 
 	if err := addAvatars(ctx, store, service); err != nil {
 		return fmt.Errorf("add demo avatars: %w", err)
 	}
-	d, all := newDemo(Options{Now: now}), readClips()
+	d, all := newDemo(now), readClips()
 	for n := range all {
 		d.begin(clipsStep + uint64(n))
 		if err := d.add(ctx, store, service, &all[n], n == len(all)-1); err != nil {
@@ -115,7 +115,7 @@ func (d *demo) add(ctx context.Context, store storage.Store, service *media.Serv
 // watch returns a random user's actions on the clip: a read, and often a like or a
 // collection.
 func (d *demo) watch(clip storage.Subject) []storage.Action {
-	at := storage.Micros(d.Now.Add(-time.Duration(d.random.IntN(600)) * time.Second))
+	at := storage.Micros(d.now.Add(-time.Duration(d.random.IntN(600)) * time.Second))
 	user := d.somebody()
 	actions := []storage.Action{{User: user, Subject: clip, Kind: storage.KindRead, Times: 1, First: at, Version: at}}
 	switch chance := d.random.Float64(); {

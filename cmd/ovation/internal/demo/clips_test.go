@@ -16,10 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"ovation/accounts"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/media"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 
@@ -41,7 +39,7 @@ func service(t *testing.T, store storage.Store) *media.Service {
 func TestPeopleHaveProfiles(t *testing.T) {
 	t.Setenv("PATH", "") // stills are made faster than clips
 	store, now := sqlitetest.Open(t), time.Now()
-	must(t, Add(t.Context(), store, Options{Now: now, LogIn: true}))
+	must(t, Add(t.Context(), store, now))
 	site := service(t, store)
 	if err := AddClips(t.Context(), interrupted{store, avatarsID}, site, now); !errors.Is(err, errKilled) {
 		t.Fatalf("AddClips that is killed at %q = %v, want %v", avatarsID, err, errKilled)
@@ -82,26 +80,6 @@ func TestPeopleHaveProfiles(t *testing.T) {
 	}
 }
 
-// TestPeopleLogIn checks that people can log in only if Options.LogIn is set.
-func TestPeopleLogIn(t *testing.T) {
-	for _, allowed := range []bool{true, false} {
-		store := sqlitetest.Open(t)
-		must(t, Add(t.Context(), store, Options{Now: time.Now(), LogIn: allowed}))
-		site, err := accounts.New(t.Context(), accounts.Config{
-			Store: store, Signer: &viewer.Signer{Secret: []byte(strings.Repeat("s", 32)), TTL: time.Hour}, Sessions: viewer.NewSessions(),
-		})
-		must(t, err)
-		defer site.Close()
-		session, err := site.LogIn(t.Context(), accounts.Credentials{Tenant: storage.DefaultTenant, Name: people[3].name, Password: Password})
-		switch {
-		case allowed && (err != nil || session.User != named(people[3].id)):
-			t.Errorf("LogIn = %v, %v, want the user %s", session.User, err, people[3].id)
-		case !allowed && !errors.Is(err, accounts.ErrWrongCredentials):
-			t.Errorf("LogIn = %v, want %v", err, accounts.ErrWrongCredentials)
-		}
-	}
-}
-
 // TestDemoClipsArePublishedOnce interrupts AddClips at each clip, after the clip has been
 // published, and checks that the next call completes the demo data and that later calls
 // add nothing.
@@ -113,7 +91,7 @@ func TestDemoClipsArePublishedOnce(t *testing.T) {
 	if got := feed(t, store); len(got) != 0 {
 		t.Errorf("a store without demo data has the clips %q, want none", got)
 	}
-	must(t, Add(t.Context(), store, Options{Now: now}))
+	must(t, Add(t.Context(), store, now))
 	clips := readClips()
 	var want []string
 	for _, c := range clips {

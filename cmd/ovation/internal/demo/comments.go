@@ -100,7 +100,7 @@ func (d *demo) likes(of []*storage.Comment, within time.Duration) (actions []sto
 		for range d.random.IntN(1 + d.random.IntN(14)) {
 			actions = append(actions, storage.Action{
 				User: d.somebody(), Subject: c.Key().Subject(), Kind: storage.KindReaction, Reaction: storage.Like,
-				Version: storage.Micros(d.Now.Add(-time.Duration(d.random.Int64N(int64(within))))),
+				Version: storage.Micros(d.now.Add(-time.Duration(d.random.Int64N(int64(within))))),
 			})
 		}
 	}

@@ -22,17 +22,6 @@ const (
 	seed     = 20
 )
 
-// Password is the password of all people, who log in by their names, if Options.LogIn is
-// set.
-const Password = "ovation-demo"
-
-// Options are the options of Add.
-type Options struct {
-	Now time.Time
-	// LogIn gives the people's accounts a Password. Otherwise, no password matches.
-	LogIn bool
-}
-
 // step adds a part of the data, and returns a message that the caller persists. A step
 // whose message has been persisted is not repeated.
 type step struct {
@@ -55,7 +44,7 @@ var steps = []step{
 // clips and avatars, which AddClips adds. If an earlier call was interrupted, Add
 // completes the demo data of that call. A store that contains only other data is left
 // unchanged. Add may be called repeatedly. Errors: those of the store.
-func Add(ctx context.Context, store storage.Store, options Options) error {
+func Add(ctx context.Context, store storage.Store, now time.Time) error {
 	ids := make([]string, len(steps))
 	for i, s := range steps {
 		ids[i] = s.id
@@ -73,7 +62,7 @@ func Add(ctx context.Context, store storage.Store, options Options) error {
 			return nil
 		}
 	}
-	d := newDemo(options)
+	d := newDemo(now)
 	for i, s := range steps {
 		if seen[i] {
 			continue
@@ -98,8 +87,7 @@ func persist(ctx context.Context, store storage.Store, id string, m storage.Mess
 
 // demo generates the demo data.
 type demo struct {
-	Options
-
+	now      time.Time
 	random   *rand.Rand
 	subjects []subject // the most popular first
 	popular  *rand.Zipf
@@ -114,8 +102,8 @@ type subject struct {
 	author int // the number of its author; see demo.user
 }
 
-func newDemo(options Options) *demo {
-	d := &demo{Options: options}
+func newDemo(now time.Time) *demo {
+	d := &demo{now: now}
 	d.begin(0)
 	for i := range videos + articles {
 		s := subject{storage.Subject{Tenant: storage.DefaultTenant, Biz: "video"}, i, 0}
@@ -179,5 +167,5 @@ func (d *demo) crowd() []storage.User {
 
 // ago returns a random time of the last month.
 func (d *demo) ago() time.Time {
-	return d.Now.Add(-time.Duration(d.random.Int64N(int64(month))))
+	return d.now.Add(-time.Duration(d.random.Int64N(int64(month))))
 }

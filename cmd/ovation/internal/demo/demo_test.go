@@ -54,12 +54,12 @@ func archived(t *testing.T, store storage.Store) (n int) {
 func TestInterruptedDemoIsCompleted(t *testing.T) {
 	store, now := sqlitetest.Open(t), time.Now()
 	for i, s := range steps {
-		if err := Add(t.Context(), interrupted{store, s.id}, Options{Now: now.Add(time.Duration(i) * time.Minute)}); !errors.Is(err, errKilled) {
+		if err := Add(t.Context(), interrupted{store, s.id}, now.Add(time.Duration(i)*time.Minute)); !errors.Is(err, errKilled) {
 			t.Fatalf("Add that is killed at %q = %v, want %v", s.id, err, errKilled)
 		}
 	}
-	must(t, Add(t.Context(), store, Options{Now: now.Add(time.Hour)}))
-	d := newDemo(Options{Now: now})
+	must(t, Add(t.Context(), store, now.Add(time.Hour)))
+	d := newDemo(now)
 	d.begin(uint64(slices.IndexFunc(steps, func(s step) bool { return s.id == "demo-comments-1" })) + 1)
 	want := int64(0)
 	for _, one := range d.discussions() {
@@ -79,7 +79,7 @@ func TestInterruptedDemoIsCompleted(t *testing.T) {
 		t.Errorf("there are %d comments, want %d, and at least 500", comments, want)
 	}
 	before := archived(t, store)
-	must(t, Add(t.Context(), store, Options{Now: now.Add(2 * time.Hour)}))
+	must(t, Add(t.Context(), store, now.Add(2*time.Hour)))
 	if after := archived(t, store); after != before {
 		t.Errorf("a further call made %d elements of %d, want no change", after, before)
 	}
@@ -92,7 +92,7 @@ func TestOtherDataIsLeftAlone(t *testing.T) {
 	}}}}, nil)
 	must(t, err)
 	before := archived(t, store)
-	must(t, Add(t.Context(), store, Options{Now: now}))
+	must(t, Add(t.Context(), store, now))
 	if after := archived(t, store); after != before {
 		t.Errorf("the store has %d elements, want %d", after, before)
 	}
@@ -128,7 +128,7 @@ func TestCommentsFitTheirSubjects(t *testing.T) {
 		text string
 	}
 	said, chinese, answers := map[text]bool{}, 0, 0
-	for _, one := range newDemo(Options{Now: time.Now()}).discussions() {
+	for _, one := range newDemo(time.Now()).discussions() {
 		for _, line := range append([]string{one.text}, one.replies...) {
 			if key := (text{one.on, line}); said[key] {
 				t.Errorf("%q is twice under %v", line, one.on)

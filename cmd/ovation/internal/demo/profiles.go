@@ -11,15 +11,10 @@ import (
 	"ovation/storage"
 )
 
-// people adds the accounts of all people, with their profiles. All accounts have the same
-// password, because each hash takes a moment.
+// people adds the accounts of all people, with their profiles. No password matches, because
+// a password that everyone knows would remain when the site is made public.
 func (d *demo) people(ctx context.Context, store storage.Store) (m storage.Message, err error) {
 	password := accounts.UnmatchedHash()
-	if d.LogIn {
-		if password, err = accounts.Hash(Password); err != nil {
-			return m, err
-		}
-	}
 	var all storage.Archive
 	for _, p := range people {
 		key, err := accounts.NameKey(p.name)
@@ -28,7 +23,7 @@ func (d *demo) people(ctx context.Context, store storage.Store) (m storage.Messa
 		}
 		all.Accounts = append(all.Accounts, storage.Account{
 			User: named(p.id), Profile: storage.Profile{Name: p.name, Signature: p.bio}, NameKey: key, Password: password,
-			Generation: 1, Created: storage.Micros(d.Now.Add(-month)),
+			Generation: 1, Created: storage.Micros(d.now.Add(-month)),
 		})
 	}
 	_, err = store.Restore(ctx, &all, nil)
