@@ -32,6 +32,7 @@ async function furnish() {
   const [name, text, message] = names;
   const { createFolder } = await ask(reader, 'mutation ($input: CreateFolderInput!) { createFolder(input: $input) { folder { id } } }', { input: { name: `${name} ${Date.now()}`, public: true } });
   await ask(reader, mutation('collect'), { input: { ...subject, folderId: createFolder.folder.id } });
+  await ask(reader, mutation('collect'), { input: { biz: 'article', bizId: '2' } }); // into the default folder
   await ask(reader, mutation('like'), { input: { biz: 'article', bizId: '2' } });
   await ask(writer, mutation('addComment'), { input: { ...subject, text } });
   await ask(reader, mutation('follow'), { input: { biz: 'user', bizId: writer.id } });
@@ -102,6 +103,7 @@ async function walk(page, size, names, shoot) {
   await go('new-chat', '#/chats/alice', '.chat-empty');
   await go('likes', '#/likes', '.card .action.like:not([disabled])');
   await go('folders', '#/folders', '.shelf');
+  assert.equal(await page.locator('.shelf-name', { hasText: '默认收藏夹' }).count(), 1);
   await page.locator('.shelf', { hasText: names[0] }).click();
   await page.locator('.folder-actions').waitFor();
   await look('folder');
@@ -109,9 +111,13 @@ async function walk(page, size, names, shoot) {
   await opens('edit-folder', edit);
   await opens('delete-folder', remove, () => dialog.locator('.choice').nth(1).waitFor());
   await go('missing-folder', '#/folders/none', '.empty');
+  const filled = '.row-pages :is(.empty, .card, .shelf, .person-row, .cover-link)';
   for (const section of ['clips', 'likes', 'folders', 'reads', 'friends', 'following', 'followers']) {
-    await go(`own-${section}`, `#/people/${reader.id}/${section}`, '.row-pages :is(.empty, .card, .shelf, .person-row, .cover-link)');
-    await go(`other-${section}`, `#/people/alice/${section}`, '.row-pages :is(.empty, .card, .shelf, .person-row, .cover-link)');
+    for (const [whose, id] of [['own', reader.id], ['other', 'alice']]) {
+      const hash = `#/people/${id}/${section}`;
+      const opened = whose === 'other' && section === 'reads' ? '' : `main:has(.sections a[aria-current=page][href="${hash}"]) `;
+      await go(`${whose}-${section}`, hash, opened + filled);
+    }
   }
   await logsIn(page, size, dialog, look);
 }
@@ -147,7 +153,7 @@ async function logsIn(page, size, dialog, look) {
 // interface, and the labels that are cut or broken into lines.
 function faults(names) {
   const content =
-    '[dir=auto]:not(textarea, input), .card-title, .clip-title, .picker-what, .cover-title, .sheet-item h2, .person-name, .conversation-name, .comment-head > a, .shelf-name, .choice-name, .intro h1, .intro p, .viewer-name, .read-title, .dialog[data-shape=sheet] h2, .people button, .brand, code';
+    '[dir=auto]:not(textarea, input), .card-title, .clip-title, .picker-what, .cover-title, .sheet-item h2, .person-name, .conversation-name, .comment-head > a, .shelf-name, .choice-name, .intro.profile :is(h1, p), [data-view=folder] .intro :is(h1, p), .viewer-name, .read-title, .dialog[data-shape=sheet] h2, .people button, .brand, code';
   const kept = /\b(Ovation|GraphiQL|MP4|WebM|QuickTime|kB|MB|Shift|Esc)\b/g;
   const shown = (element) => element.checkVisibility({ visibilityProperty: true });
   const known = [...document.querySelectorAll(content)]

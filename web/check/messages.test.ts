@@ -84,6 +84,21 @@ test('no Chinese message has an English word', () => {
   );
 });
 
+// What the server says of common mistakes. A text that is not listed in zh is shown as it is.
+test('common mistakes are explained in Chinese', () => {
+  for (const said of [
+    'input.name is taken',
+    'input.currentPassword is wrong',
+    'You already have a folder of that name',
+    'the default folder cannot be deleted; it can be renamed',
+    'input.password is one of the most common passwords, which are guessed first; choose another one',
+  ]) {
+    const { text } = advise(new CombinedError({ graphQLErrors: [{ message: said, extensions: { code: 'BAD_USER_INPUT' } }] }));
+    const chinese = zh.errors.badInput(text);
+    assert.ok(!/[a-z]{2,}/i.test(chinese), chinese);
+  }
+});
+
 test('the same part of a message is a link in both languages', () => {
   const parts = (messages: object) => texts(messages).map(([name, text]) => `${name} ${text.match(/[<>]/g)?.join('') ?? ''}`);
   assert.deepEqual(parts(zh), parts(en));

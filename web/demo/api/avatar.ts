@@ -10,10 +10,13 @@ export async function uploadAvatar(connection: Connection, file: File): Promise<
   const form = new FormData();
   form.set('file', await scaled(file));
   let code: string | undefined;
+  let wait = 0; // seconds
   try {
     const response = await fetch('/media/avatars', { method: 'POST', headers: connection.headers(), body: form });
     if (response.ok) return undefined;
-    code = ((await response.json()) as { errors?: { extensions: { code: string } }[] }).errors?.[0]?.extensions.code;
+    wait = Number(response.headers.get('Retry-After'));
+    const reply: { errors?: { extensions: { code: string } }[] } = await response.json().catch(() => ({})); // a proxy's may be no JSON
+    code = reply.errors?.[0]?.extensions.code;
   } catch {
     return navigator.onLine ? t.errors.unreachable : t.errors.isOffline;
   }
@@ -23,7 +26,7 @@ export async function uploadAvatar(connection: Connection, file: File): Promise<
     case 'LIMIT_EXCEEDED':
       return t.account.pictureTooLarge;
     case 'RATE_LIMITED':
-      return t.errors.rateLimited;
+      return t.login.tooManyAttempts(wait || 10);
     case 'NOT_FOUND':
       return t.account.noPictures;
     case 'UNAUTHENTICATED':

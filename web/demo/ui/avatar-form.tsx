@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { useClient } from 'urql';
 import { advise } from '../api/advice';
 import { uploadAvatar } from '../api/avatar';
@@ -15,8 +15,10 @@ export function AvatarForm({ profile }: { profile: NonNullable<NamedFragment['pr
   const client = useClient();
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState('');
+  const field = useRef<HTMLInputElement>(null);
 
   const change = async (attempt: () => Promise<string | undefined>, done: string) => {
+    if (busy) return;
     setBusy(true);
     setProblem('');
     const failure = await attempt();
@@ -35,7 +37,10 @@ export function AvatarForm({ profile }: { profile: NonNullable<NamedFragment['pr
   const remove = () =>
     change(async () => {
       const { data, error } = await client.mutation(UpdateProfileDocument, { input: { avatarUrl: '' } }).toPromise();
-      if (data) connection.profiles.learn(userId!, data.updateProfile.user.profile);
+      if (data) {
+        connection.profiles.learn(userId!, data.updateProfile.user.profile);
+        field.current?.focus(); // the button to remove the picture goes
+      }
       return error && advise(error).text;
     }, t.account.pictureRemoved);
 
@@ -44,23 +49,24 @@ export function AvatarForm({ profile }: { profile: NonNullable<NamedFragment['pr
       <Avatar name={profile.name} picture={profile.avatarUrl} size="large" />
       <label className="button">
         <input
+          ref={field}
           type="file"
           className="unseen"
           accept="image/jpeg,image/png,image/gif,image/webp"
-          disabled={busy}
           onChange={(event) => {
             const file = event.target.files?.[0];
             event.target.value = ''; // so that the same file can be chosen again
             if (file) void upload(file);
           }}
         />
-        {busy ? t.account.pictureBusy : t.account.changePicture}
+        {t.account.changePicture}
       </label>
       {profile.avatarUrl && (
-        <button type="button" className="button quiet" disabled={busy} onClick={() => void remove()}>
+        <button type="button" className="button quiet" onClick={() => void remove()}>
           {t.account.removePicture}
         </button>
       )}
+      {busy && <p role="status">{t.account.pictureBusy}</p>}
       {problem && (
         <p className="problem" role="alert">
           {problem}

@@ -9,7 +9,7 @@ import { ConversationsDocument, MessagesDocument, type MessageFragment } from '.
 import type { Route } from '../route';
 import { useSession } from '../session';
 import { showFailedAction } from './actions';
-import { useName } from './name';
+import { useName, useProfile } from './name';
 import { announce } from './notices';
 
 export const conversationsAtOnce = 30;
@@ -94,10 +94,11 @@ function Stream({ userId, route }: { userId: string; route: Route }) {
 
 // NewMessage announces a new message to screen readers.
 function NewMessage({ message }: { message: MessageFragment }) {
+  const known = useProfile(message.from.userId) !== undefined;
   const name = useName(message.from.userId);
   const { id } = message;
   useEffect(() => {
-    if (name !== '…') announce(t.chats.newFrom(name));
-  }, [id, name]);
+    if (known) announce(t.chats.newFrom(name));
+  }, [id, known, name]);
   return null;
 }

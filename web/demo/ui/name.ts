@@ -18,11 +18,13 @@ export function useProfile(userId: string | null): NamedFragment['profile'] | un
   return useStore(useMemo(() => (asks ? connection.profiles.of(userId) : none), [asks, connection, userId]));
 }
 
-// useName returns the name of a user. A profile that is passed is not looked up.
+// useName returns the name of a user, or, until it is known, the id if that is a name. A
+// profile that is passed is not looked up.
 export function useName(userId: string | null, profile?: { readonly name: string } | null): string {
   const found = useProfile(profile ? null : userId);
   if (profile ?? found) return (profile ?? found)!.name;
-  return found === undefined ? '…' : (userId ?? t.anonymous);
+  if (found === undefined && /^\d/.test(userId!)) return '…';
+  return userId ?? t.anonymous;
 }
 
 // usePicture returns the picture of a user. A profile that is passed is not looked up.

@@ -57,7 +57,7 @@ export function PersonSection({ userId, section }: { userId: string; section: Se
         </>
       );
     case 'reads':
-      return userId === viewer ? <Reads /> : <Empty icon="eye">{t.people.hiddenReads(userId)}</Empty>;
+      return userId === viewer ? <Reads /> : <Empty icon="eye">{t.people.hiddenReads(name)}</Empty>;
     case 'friends':
       return (
         <Pages

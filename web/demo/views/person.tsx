@@ -64,7 +64,7 @@ function Profile({ userId, section }: { userId: string; section: Section }) {
             </p>
           )}
         </div>
-        <Numbers userId={userId} followers={followers} />
+        <Numbers userId={userId} name={name} followers={followers} />
       </header>
       <nav className="sections" aria-label={t.people.sectionsOf(name)}>
         {sections.filter((one) => one !== 'reads' || userId === viewer).map((one) => (
@@ -102,7 +102,7 @@ function OwnActions() {
 }
 
 // Numbers shows what a user did and received. The number of followers is live.
-function Numbers({ userId, followers }: { userId: string; followers: number | undefined }) {
+function Numbers({ userId, name: of, followers }: { userId: string; name: string; followers: number | undefined }) {
   const { known } = useSession();
   const [{ data }] = useQuery({ query: TotalsDocument, variables: { userId }, requestPolicy: 'cache-and-network', pause: !known });
   const totals = data?.user.totals;
@@ -113,7 +113,7 @@ function Numbers({ userId, followers }: { userId: string; followers: number | un
     [t.people.likesReceived, totals?.likesReceived],
   ] as const;
   return (
-    <dl className="tally" aria-label={t.people.numbersOf(userId)}>
+    <dl className="tally" aria-label={t.people.numbersOf(of)}>
       {rows.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
