@@ -38,39 +38,40 @@ type Accounts interface {
 // ErrNoAccounts is returned if the site has no accounts, and so no profiles.
 var ErrNoAccounts = errors.New("this site has no accounts of its own: --accounts (OVATION_ACCOUNTS) turns them on")
 
+// ErrNoAccount is returned if a user has no account, and so no profile.
+var ErrNoAccount = errors.New("this token does not belong to an account of this site")
+
 // SetAvatar makes a picture in JPEG, PNG, GIF or WebP the avatar of a user: its middle
 // square, scaled to AvatarSide, without its metadata. It returns the path of the picture on
 // the site. It first writes the file, then the profile, and then removes the file of the
-// former avatar. Once the picture is read, SetAvatar continues even if ctx is cancelled.
+// former avatar. Once the picture is decoded, SetAvatar continues even if ctx is cancelled.
 // Errors: storage.ErrInvalid if the file is not such a picture or has too many pixels;
-// ErrTooLarge if it has more than MaxAvatarBytes; storage.ErrNotFound if the user has no
-// account; ErrNoAccounts; storage.ErrUnavailable, in which case the avatar may or may not
-// be set; and any error from reading the file.
-func (s *Service) SetAvatar(ctx context.Context, of storage.User, from io.Reader) (path string, err error) {
+// ErrTooLarge if it has more than MaxAvatarBytes; ErrBusy; ErrNoAccount; ErrNoAccounts; and
+// storage.ErrUnavailable, in which case the avatar may or may not be set.
+func (s *Service) SetAvatar(ctx context.Context, of storage.User, file []byte) (path string, err error) {
 	if s.Accounts == nil {
 		return "", ErrNoAccounts
 	}
-	source, err := io.ReadAll(io.LimitReader(from, MaxAvatarBytes+1))
-	if err != nil {
-		return "", err
-	}
-	if len(source) > MaxAvatarBytes {
+	if len(file) > MaxAvatarBytes {
 		return "", ErrTooLarge
 	}
-	picture, err := encodeAvatar(ctx, s.decodings, source)
+	picture, err := encodeAvatar(ctx, s.decodings, file)
 	if err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
 	defer cancel()
-	file := strings.ToLower(rand.Text())
-	key, path := storage.AvatarKey(file), storage.AvatarPath(file)
+	name := strings.ToLower(rand.Text())
+	key, path := storage.AvatarKey(name), storage.AvatarPath(name)
 	if err := s.Blobs.write(ctx, key, types["avatars"]["jpg"], bytes.NewReader(picture)); err != nil {
 		return "", err
 	}
 	updated, err := s.Accounts.UpdateProfile(ctx, of, storage.ProfileChange{Avatar: &path, Uploaded: true})
+	if errors.Is(err, storage.ErrNotFound) {
+		err = ErrNoAccount
+	}
 	if err != nil {
-		if errors.Is(err, storage.ErrInvalid) || errors.Is(err, storage.ErrNotFound) { // otherwise the profile may name the file
+		if errors.Is(err, storage.ErrInvalid) || errors.Is(err, ErrNoAccount) { // otherwise the profile may name the file
 			s.removeAvatar(ctx, key)
 		}
 		return "", fmt.Errorf("set the avatar: %w", err)
@@ -104,18 +105,30 @@ func (s *Service) removeAvatar(ctx context.Context, key string) {
 	}
 }
 
-// EraseAvatar removes the file of the avatar of a user who will be erased. The profile
-// keeps its path until then, so that a call that failed can be repeated. Errors:
+// EraseAvatar removes the avatar of a user who will be erased, and its file unless another
+// profile names it. If the process is killed in between, the file is swept later. Errors:
 // storage.ErrUnavailable; ErrNoAccounts.
 func (s *Service) EraseAvatar(ctx context.Context, of storage.User) error {
 	if s.Accounts == nil {
 		return ErrNoAccounts
 	}
-	account, err := s.Accounts.AccountOf(ctx, of)
-	if err != nil || account == nil || account.AvatarFile() == "" {
+	none := ""
+	updated, err := s.Accounts.UpdateProfile(ctx, of, storage.ProfileChange{Avatar: &none})
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	return s.Blobs.remove(ctx, storage.AvatarKey(account.AvatarFile()))
+	former := updated.Former.AvatarFile()
+	if former == "" {
+		return nil
+	}
+	named, err := s.Accounts.NamedAvatars(ctx, []string{former})
+	if err != nil || named[0] {
+		return err
+	}
+	return s.Blobs.remove(ctx, storage.AvatarKey(former))
 }
 
 // Avatars returns a handler that receives a picture from the viewer by POST and makes it
@@ -163,9 +176,6 @@ func (s *Service) receiveAvatar(w http.ResponseWriter, r *http.Request) (path st
 		if picture, err = io.ReadAll(io.LimitReader(part, MaxAvatarBytes+1)); err != nil {
 			return broken(err)
 		}
-		if len(picture) > MaxAvatarBytes {
-			return ErrTooLarge
-		}
 		return nil
 	})
 	if err != nil {
@@ -174,7 +184,7 @@ func (s *Service) receiveAvatar(w http.ResponseWriter, r *http.Request) (path st
 	if !received {
 		return "", errNoFile
 	}
-	return s.SetAvatar(r.Context(), me, bytes.NewReader(picture))
+	return s.SetAvatar(r.Context(), me, picture)
 }
 
 // newPictures returns the limit of the pictures that a user may upload.

@@ -39,7 +39,7 @@ func (s *site) avatar(t *testing.T, of storage.User) string {
 // setAvatar sets a user's avatar to a picture and returns its path.
 func (s *site) setAvatar(t *testing.T, of storage.User) string {
 	t.Helper()
-	path, err := s.service.SetAvatar(t.Context(), of, bytes.NewReader(pngOf(t, corners(8, 8))))
+	path, err := s.service.SetAvatar(t.Context(), of, pngOf(t, corners(8, 8)))
 	must(t, err)
 	return path
 }
@@ -228,6 +228,9 @@ func TestSweepKeepsAvatars(t *testing.T) {
 	for _, key := range []string{storage.AvatarKey(strings.Repeat("a", 26)), "avatars/" + strings.Repeat("b", 26) + ".jpg.1.tmp", "avatars/x.html"} {
 		must(t, s.blobs.write(t.Context(), key, "image/jpeg", strings.NewReader("x")))
 	}
+	nameless := storage.AvatarPath("") // that of no file keeps none
+	_, err := s.store.UpdateProfile(t.Context(), s.register(t, "bob"), storage.ProfileChange{Avatar: &nameless})
+	must(t, err)
 	n, err := newJanitor(s, time.Nanosecond).Sweep(t.Context())
 	must(t, err)
 	if files := s.files(t); n != 3 || !slices.Equal(files, []string{strings.TrimPrefix(path, storage.MediaPath)}) {
@@ -249,9 +252,17 @@ func TestErasureRemovesTheAvatar(t *testing.T) {
 		must(t, s.service.EraseAvatar(t.Context(), ann))
 		s.wantNoLeftovers(t, "the erasure")
 	}
+	path := s.setAvatar(t, ann)
+	_, err := s.store.UpdateProfile(t.Context(), bob, storage.ProfileChange{Avatar: &path, Uploaded: true}) // as from an archive
+	must(t, err)
+	must(t, s.service.EraseAvatar(t.Context(), ann))
+	if files := s.files(t); len(files) != 1 || s.avatar(t, ann) != "" {
+		t.Errorf("the files are %v and the avatar is %q, want the file that is another user's, too, and no avatar", files, s.avatar(t, ann))
+	}
+	must(t, s.service.EraseAvatar(t.Context(), bob))
 	must(t, s.store.BeginErase(t.Context(), ann))
-	if _, err := s.service.SetAvatar(t.Context(), ann, bytes.NewReader(pngOf(t, corners(8, 8)))); !errors.Is(err, storage.ErrNotFound) {
-		t.Errorf("SetAvatar of an erased user = %v, want %v", err, storage.ErrNotFound)
+	if _, err := s.service.SetAvatar(t.Context(), ann, pngOf(t, corners(8, 8))); !errors.Is(err, ErrNoAccount) {
+		t.Errorf("SetAvatar of an erased user = %v, want %v", err, ErrNoAccount)
 	}
 	s.wantNoLeftovers(t, "the refusal")
 }

@@ -110,10 +110,15 @@ func (b *Blobs) Close() { b.bucket.close() }
 // failed wraps an error from the blob store. If a blob is missing, it returns an error
 // that wraps storage.ErrNotFound instead.
 func (b *Blobs) failed(doing string, err error) error {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w", doing, storage.ErrNotFound)
-	case errors.Is(err, context.Canceled):
+	}
+	return b.unavailable(doing, err)
+}
+
+// unavailable wraps an error from the blob store that is not about a missing blob.
+func (b *Blobs) unavailable(doing string, err error) error {
+	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return fmt.Errorf("%s: the blob store: %w: %w", doing, storage.ErrUnavailable, err)
@@ -126,7 +131,7 @@ func (b *Blobs) write(ctx context.Context, key, contentType string, from io.Read
 	defer call.close()
 	w, err := b.bucket.create(call.ctx, key, contentType) //nolint:contextcheck // it is derived from ctx
 	if err != nil {
-		return b.failed("write "+key, err)
+		return b.unavailable("write "+key, err)
 	}
 	source := &sourceReader{Reader: from}
 	if _, err := io.Copy(call.writer(w), source); err != nil {
@@ -135,10 +140,10 @@ func (b *Blobs) write(ctx context.Context, key, contentType string, from io.Read
 		if source.err != nil {
 			return source.err
 		}
-		return b.failed("write "+key, err)
+		return b.unavailable("write "+key, err)
 	}
 	if _, err := call.do(func() (int, error) { return 0, w.Close() }); err != nil {
-		return b.failed("write "+key, err)
+		return b.unavailable("write "+key, err)
 	}
 	return nil
 }

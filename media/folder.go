@@ -96,13 +96,15 @@ func (b *folderBucket) stat(_ context.Context, key string) (blobInfo, error) {
 
 func (b *folderBucket) remove(_ context.Context, key string) error { return os.Remove(b.path(key)) }
 
+// list follows the folder itself if it is a symbolic link, as it may be to another disk. No
+// symbolic link is listed.
 func (b *folderBucket) list(ctx context.Context, folder string) iter.Seq2[blobInfo, error] {
 	return func(yield func(blobInfo, error) bool) {
-		err := filepath.WalkDir(b.path(folder), func(path string, entry fs.DirEntry, err error) error {
+		err := filepath.WalkDir(b.path(folder)+string(filepath.Separator), func(path string, entry fs.DirEntry, err error) error {
 			if err == nil {
 				err = ctx.Err()
 			}
-			if err != nil || entry.IsDir() {
+			if err != nil || !entry.Type().IsRegular() {
 				return unlessMissing(err) // a file that is removed meanwhile is not listed
 			}
 			name, err := filepath.Rel(b.folder, path)

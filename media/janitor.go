@@ -144,11 +144,13 @@ func (j *Janitor) Sweep(ctx context.Context) (removed int, err error) {
 // removeUnnamed deletes those of the given files that belong to no video or profile, and
 // returns their number.
 func (j *Janitor) removeUnnamed(ctx context.Context, folder string, keys []string) (int, error) {
-	names := make([]string, len(keys))
+	var names []string
+	at := make([]int, len(keys)) // the places in names; -1 for what only an unfinished upload has left
 	for i, key := range keys {
 		stem, ending, _ := strings.Cut(strings.TrimPrefix(key, folder+"/"), ".")
-		if types[folder][ending] != "" { // otherwise the upload was not finished
-			names[i] = stem
+		if at[i] = -1; types[folder][ending] != "" && storage.ValidateFile(stem) == nil {
+			at[i] = len(names)
+			names = append(names, stem)
 		}
 	}
 	look := j.Store.NamedFiles
@@ -161,7 +163,7 @@ func (j *Janitor) removeUnnamed(ctx context.Context, folder string, keys []strin
 	}
 	removed := 0
 	for i, key := range keys {
-		if named[i] {
+		if at[i] >= 0 && named[at[i]] {
 			continue
 		}
 		if err := j.Blobs.remove(ctx, key); err != nil {

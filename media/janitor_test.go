@@ -44,6 +44,22 @@ func TestSweepRemovesUnreferencedFiles(t *testing.T) {
 	}
 }
 
+// TestSweepFollowsAFolderOnAnotherDisk checks that a folder may be a symbolic link: its
+// files are swept, and the link is not.
+func TestSweepFollowsAFolderOnAnotherDisk(t *testing.T) {
+	s, disk := newSite(t, nil), t.TempDir()
+	must(t, os.Symlink(disk, filepath.Join(s.folder, "videos")))
+	v := s.publish(t, "film", mp4(100))
+	must(t, s.blobs.write(t.Context(), "videos/aaaaaaaaaaaaaaaaaaaaaaaaaa.mp4", "video/mp4", strings.NewReader("x")))
+	n, err := newJanitor(s, time.Nanosecond).Sweep(t.Context())
+	must(t, err)
+	left, err := os.ReadDir(disk)
+	must(t, err)
+	if n != 1 || len(left) != 1 || left[0].Name() != filepath.Base(v.FileKey()) {
+		t.Errorf("Sweep = %d and left %v, want 1 and the file of the video", n, left)
+	}
+}
+
 func TestSweepKeepsReferencedFiles(t *testing.T) {
 	s := newSite(t, nil)
 	v, gone := s.publish(t, "film", mp4(100)), s.publish(t, "gone", mp4(100))

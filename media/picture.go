@@ -11,6 +11,7 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
+	"time"
 
 	xdraw "golang.org/x/image/draw"
 	"golang.org/x/image/webp"
@@ -24,23 +25,27 @@ const (
 	// avatarQuality is the JPEG quality of a stored picture, from 1 to 100.
 	avatarQuality = 90
 	// maxPixels is the maximum number of pixels of an uploaded picture. Decoding takes up
-	// to 16 bytes for each (a progressive JPEG file), 256 MiB in total.
+	// to 24 bytes for each (a progressive JPEG file of four colours), 400 MB in total.
 	maxPixels = 1 << 24
+	// maxScans is the maximum number of scans of a JPEG file. Each scan may visit all
+	// pixels, whatever its size is; encoders write about ten.
+	maxScans = 100
 )
 
 // pictureFormat is a format of pictures that can be uploaded.
 type pictureFormat struct {
 	magic  string // the first bytes; "?" stands for any byte
+	scan   string // the marker of a scan, or empty if there is one pass
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error) // returns the first frame
 }
 
 // The elements share no state: the formats are not registered with package image.
 var pictureFormats = []pictureFormat{
-	{"\xff\xd8\xff", jpeg.DecodeConfig, jpeg.Decode},
-	{"\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode},
-	{"GIF8?a", gif.DecodeConfig, gif.Decode},
-	{"RIFF????WEBP", webp.DecodeConfig, webp.Decode},
+	{"\xff\xd8\xff", "\xff\xda", jpeg.DecodeConfig, jpeg.Decode},
+	{"\x89PNG\r\n\x1a\n", "", png.DecodeConfig, png.Decode},
+	{"GIF8?a", "", gif.DecodeConfig, gif.Decode},
+	{"RIFF????WEBP", "", webp.DecodeConfig, webp.Decode},
 }
 
 func (f pictureFormat) matches(file []byte) bool {
@@ -63,8 +68,8 @@ var (
 
 // encodeAvatar returns the middle square of a picture as a JPEG file of AvatarSide pixels
 // a side, upright, on white, and without the metadata of the picture. A slot is one of the
-// places for decoding, which bound the memory. Errors: storage.ErrInvalid; the context's
-// error.
+// places for decoding, which bound the memory. Errors: storage.ErrInvalid; ErrBusy if there
+// is no slot within busyTime; the context's error.
 func encodeAvatar(ctx context.Context, slots chan struct{}, file []byte) ([]byte, error) {
 	for _, format := range pictureFormats {
 		if !format.matches(file) {
@@ -77,9 +82,16 @@ func encodeAvatar(ctx context.Context, slots chan struct{}, file []byte) ([]byte
 		if int64(config.Width)*int64(config.Height) > maxPixels {
 			return nil, &storage.InvalidError{Field: "file", Reason: fmt.Sprintf("is a picture of %d × %d pixels; at most %d million are allowed", config.Width, config.Height, maxPixels/1_000_000)}
 		}
+		if format.scan != "" && bytes.Count(file, []byte(format.scan)) > maxScans {
+			return nil, errBadImage
+		}
+		patience := time.NewTimer(busyTime)
+		defer patience.Stop()
 		select {
 		case slots <- struct{}{}:
 			defer func() { <-slots }()
+		case <-patience.C:
+			return nil, ErrBusy
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

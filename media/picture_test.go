@@ -230,6 +230,7 @@ func TestHostilePicturesAreRefused(t *testing.T) {
 		"a GIF bomb":   {wide, "65535 × 65535 pixels"},
 		"a JPEG bomb":  {sof, "65535 × 65535 pixels"},
 		"empty WebP":   {[]byte("RIFF\x04\x00\x00\x00WEBP"), errBadImage.Reason},
+		"many scans":   {append(slices.Clone(whole["JPEG"]), bytes.Repeat([]byte("\xff\xda"), maxScans)...), errBadImage.Reason},
 		"a JPEG start": {[]byte("\xff\xd8\xff"), errBadImage.Reason},
 	}
 	for name, file := range whole {
@@ -260,11 +261,11 @@ func TestPicturesAreDecodedOneAtATime(t *testing.T) {
 	s.service.decodings <- struct{}{}
 	ctx, leave := context.WithTimeout(t.Context(), time.Millisecond)
 	defer leave()
-	if _, err := s.service.SetAvatar(ctx, me, bytes.NewReader(pngOf(t, corners(4, 4)))); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := s.service.SetAvatar(ctx, me, pngOf(t, corners(4, 4))); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a picture while another is decoded: got %v, want %v", err, context.DeadlineExceeded)
 	}
 	<-s.service.decodings
-	_, err := s.service.SetAvatar(t.Context(), me, bytes.NewReader(pngOf(t, corners(4, 4))))
+	_, err := s.service.SetAvatar(t.Context(), me, pngOf(t, corners(4, 4)))
 	must(t, err)
 	if n := len(s.service.decodings); n != 0 {
 		t.Errorf("%d slots are taken afterwards, want none", n)

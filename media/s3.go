@@ -242,10 +242,10 @@ func (b *s3Bucket) page(ctx context.Context, options minio.ListObjectsOptions) (
 			return page, one.Err
 		}
 		if page = append(page, one); len(page) == s3ListPage {
-			break
+			return page, nil
 		}
 	}
-	return page, nil
+	return page, ctx.Err() // if it has ended between two requests, the list is not complete
 }
 
 func (b *s3Bucket) close() { b.transport.CloseIdleConnections() }

@@ -260,9 +260,9 @@ func (s *Service) answerError(w http.ResponseWriter, r *http.Request, err error,
 	case errors.Is(err, ErrTooLarge):
 		status, code, message = http.StatusRequestEntityTooLarge, codes.LimitExceeded, fmt.Sprintf("the %s is too large; at most %d MiB are allowed", of.what, s.maxBytes(of)>>20)
 	case errors.Is(err, ErrNoAccounts):
-		status, code, message = http.StatusNotFound, codes.NotFound, err.Error()
-	case errors.Is(err, storage.ErrNotFound):
-		status, code, message = http.StatusNotFound, codes.NotFound, "this token does not belong to an account of this site"
+		status, code, message = http.StatusNotFound, codes.NotFound, ErrNoAccounts.Error()
+	case errors.Is(err, ErrNoAccount):
+		status, code, message = http.StatusNotFound, codes.NotFound, ErrNoAccount.Error()
 	case errors.Is(err, ErrSlow):
 		status, code, message = http.StatusRequestTimeout, codes.LimitExceeded, "the upload is too slow"
 	case errors.Is(err, ErrBusy):

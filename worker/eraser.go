@@ -31,8 +31,8 @@ type EraserOptions struct {
 	// EraseVideo removes a video with its files. If it is nil, a user with videos is not
 	// erased.
 	EraseVideo func(ctx context.Context, video *storage.Video) error
-	// EraseAvatar removes the file of the user's avatar, before the profile is removed. It
-	// may be nil.
+	// EraseAvatar removes the user's avatar with its file, before the profile is removed.
+	// It may be nil.
 	EraseAvatar func(ctx context.Context, user storage.User) error
 	// Progress is called with the number of rows and of videos erased so far, after each
 	// transaction. It may be nil.

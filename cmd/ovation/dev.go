@@ -149,7 +149,10 @@ func startDemoClips(ctx context.Context, store storage.Store, open func(context.
 	done.Go(func() {
 		videos, err := open(running)
 		if err == nil {
-			err = errors.Join(demo.AddClips(running, store, videos.service, time.Now()), videos.close())
+			if err = demo.AddClips(running, store, videos.service, time.Now()); err == nil && videos.service != nil {
+				videos.service.Flush() // requests the covers
+			}
+			err = errors.Join(err, videos.close())
 		}
 		if err = unlessStopped(running, err); err != nil {
 			log.Error("the demo lacks clips; the next start adds them", "error", err)

@@ -19,12 +19,19 @@ func progress(to io.Writer, size int64) (told func(importer.Progress), done func
 	begun, last := time.Now(), time.Time{}
 	if file, is := to.(*os.File); is && isatty.IsTerminal(file.Fd()) {
 		const every = 200 * time.Millisecond
+		var latest importer.Progress
+		show := func() {
+			last = time.Now()
+			sayf(to, "\r\x1b[K%s", progressLine(latest, size, last.Sub(begun))) // overwrites the line
+		}
 		return func(p importer.Progress) {
-			if time.Since(last) >= every {
-				last = time.Now()
-				sayf(to, "\r\x1b[K%s", progressLine(p, size, last.Sub(begun))) // overwrites the line
+				if latest = p; time.Since(last) >= every {
+					show()
+				}
+			}, func() {
+				show()
+				sayf(to, "\n")
 			}
-		}, func() { sayf(to, "\n") }
 	}
 	const every = 10 * time.Second
 	log := newLogger(to, slog.LevelInfo)

@@ -130,10 +130,9 @@ func (c *stackCommand) mediaURL(ctx context.Context, store storage.Store) (strin
 }
 
 // openClips returns a function that opens the site through which the demo clips are
-// published. If the queue is
-// available then, the workers make the covers immediately. If not, the workers make them
-// when they search for covers that are due. An unavailable queue is no error here, because
-// the processes that need the queue report it.
+// published. If the queue is available then, the workers make the covers immediately. If
+// not, the workers make them when they search for covers that are due. An unavailable queue
+// is no error here, because the processes that need the queue report it.
 func (c *stackCommand) openClips(store storage.Store, blobs string) func(context.Context) (*videoSite, error) {
 	return func(ctx context.Context) (*videoSite, error) {
 		var covers worker.Publisher
@@ -145,8 +144,7 @@ func (c *stackCommand) openClips(store storage.Store, blobs string) func(context
 		if err != nil {
 			return nil, errors.Join(err, closeQueue())
 		}
-		flush := func() error { videos.service.Flush(); return nil }
-		videos.ends = append(append([]func() error{flush}, videos.ends...), closeQueue)
+		videos.ends = append(videos.ends, closeQueue)
 		return videos, nil
 	}
 }

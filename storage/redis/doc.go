@@ -36,7 +36,7 @@
 //
 //   - The Store passes the cases of package storagetest about states and counts, which it
 //     implements itself: in a cluster over Postgres (TestStore), and on one server over
-//     SQLite (TestLongStore). It passes on all other methods to the database.
+//     SQLite (TestLongStore, which has the cases of the methods that are passed on, too).
 //   - I2: Redis agrees with the database, even after Redis has lost everything:
 //     TestInterleavingsWithLosses.
 //   - I4: TestInterleavings. The following tests break rules on purpose, and show that

@@ -11,11 +11,11 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// TestLongStore runs the cases of TestStore over SQLite and one server, with new seeds and
-// more steps.
+// TestLongStore runs the cases of TestStore, and those of the other methods, over SQLite and
+// one server, with new seeds and more steps.
 func TestLongStore(t *testing.T) {
 	url := startServer(t).url()
-	storagetest.RunStates(t, func(t *testing.T) storagetest.Database {
+	storagetest.RunOnce(t, func(t *testing.T) storagetest.Database {
 		t.Helper()
 		path, prefix := sqlitetest.NewFile(t), prefix()
 		return storagetest.Database{

@@ -45,6 +45,12 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Database) {
 	runParallel(t, newDatabase, slices.Concat(states, rest, models))
 }
 
+// RunOnce runs the cases of Run, except for the random cases that do not concern states.
+func RunOnce(t *testing.T, newDatabase func(t *testing.T) Database) {
+	t.Helper()
+	runParallel(t, newDatabase, slices.Concat(states, rest))
+}
+
 // RunStates runs the cases about states and counts, and about the calls that change them.
 // A decorator that only caches states and counts, and passes on all other calls, can fail
 // no other cases.

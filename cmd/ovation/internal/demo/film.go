@@ -75,6 +75,7 @@ func (c *clip) render(ctx context.Context, frames int) (_ []byte, err error) {
 		"-f", "lavfi", "-i", styles[c.scene].sound, "-t", strconv.FormatFloat(float64(frames)/filmRate, 'f', -1, 64), "-vf", fmt.Sprintf(look, styles[c.scene].grade),
 		"-c:v", "libx264", "-preset", "superfast", "-crf", "27", "-threads", "1", "-c:a", "aac", "-b:a", "48k", "-movflags", "+faststart", "-bitexact", path)
 	command.Env = []string{}
+	command.WaitDelay = time.Second // for a program that ffmpeg has started
 	var said bytes.Buffer
 	command.Stderr = &said
 	input, err := command.StdinPipe()
@@ -84,7 +85,7 @@ func (c *clip) render(ctx context.Context, frames int) (_ []byte, err error) {
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("render a clip: %w", err)
 	}
-	drawn := draw(input, c.scene, frames)
+	drawn := draw(ctx, input, c.scene, frames)
 	if err := errors.Join(command.Wait(), drawn); err != nil {
 		return nil, fmt.Errorf("render a clip: %w: %s", err, bytes.TrimSpace(said.Bytes()))
 	}
@@ -95,11 +96,14 @@ func (c *clip) render(ctx context.Context, frames int) (_ []byte, err error) {
 	return content, nil
 }
 
-// draw writes the frames of a scene. Writing fails once ffmpeg has ended.
-func draw(to io.WriteCloser, scene string, frames int) error {
+// draw writes the frames of a scene until ctx ends. Writing fails once ffmpeg has ended.
+func draw(ctx context.Context, to io.WriteCloser, scene string, frames int) error {
 	clip := picture.NewClip(scene, drawnWidth, drawnHeight)
 	buffer := make([]byte, clip.Bytes())
 	for n := range frames {
+		if ctx.Err() != nil {
+			return errors.Join(ctx.Err(), to.Close())
+		}
 		clip.Draw(float32(n)/float32(frames), buffer)
 		if _, err := to.Write(buffer); err != nil {
 			return errors.Join(err, to.Close())

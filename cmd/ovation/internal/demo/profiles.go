@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +57,7 @@ func addAvatars(ctx context.Context, store storage.Store, service *media.Service
 		if err != nil {
 			return fmt.Errorf("encode the avatar of %s: %w", people[i].id, err)
 		}
-		if _, err := service.SetAvatar(ctx, all[i], bytes.NewReader(content)); err != nil {
+		if _, err := service.SetAvatar(ctx, all[i], content); err != nil {
 			if errors.Is(err, media.ErrNoAccounts) {
 				return nil
 			}
