@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/counts"
@@ -112,6 +114,49 @@ func wantNoMismatch(t *testing.T, s *Store) {
 	})
 	if err != nil || n == 0 {
 		t.Errorf("Compare = %d, %v, want at least 1 entry compared", n, err)
+	}
+}
+
+// shaky is a database of which some reads fail.
+type shaky struct {
+	*sqlitetest.Database
+
+	faults atomic.Int64 // reads that fail from now on
+}
+
+func (d *shaky) fails() error {
+	if d.faults.Add(-1) >= 0 {
+		return fmt.Errorf("%w: a hiccup", storage.ErrUnavailable)
+	}
+	return nil
+}
+
+func (d *shaky) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
+	if err := d.fails(); err != nil {
+		return nil, err
+	}
+	return d.Database.Interactives(ctx, viewer, subjects, kinds)
+}
+
+func (d *shaky) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
+	if err := d.fails(); err != nil {
+		return nil, err
+	}
+	return d.Database.States(ctx, keys, kinds)
+}
+
+// Compare continues when reads of the database fail for a moment.
+func TestCompareSurvivesFailedReads(t *testing.T) {
+	t.Parallel()
+	server, db := startServer(t), &shaky{Database: openDatabase(t)}
+	s := open(t, Options{URL: server.url(), Database: db})
+	see(t, s, alice, movie)
+	persist(t, db.Database, s, react(alice, movie, storage.Like, 10))
+	see(t, s, alice, movie)
+	db.faults.Store(3)
+	wantNoMismatch(t, s)
+	if left := db.faults.Load(); left > 0 {
+		t.Errorf("%d reads of the database did not happen", left)
 	}
 }
 

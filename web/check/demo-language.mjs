@@ -38,7 +38,7 @@ async function furnish() {
   await ask(reader, mutation('follow'), { input: { biz: 'user', bizId: writer.id } });
   await ask(writer, mutation('follow'), { input: { biz: 'user', bizId: reader.id } });
   await ask(writer, mutation('sendMessage'), { input: { to: reader.id, text: message, requestId: crypto.randomUUID() } });
-  return [name, reader.id, writer.id];
+  return [name, reader.id, writer.id, 'bob']; // Browse names bob, as whom another window can act
 }
 
 async function walk(page, size, names, shoot) {

@@ -150,10 +150,6 @@ func (c keyClass) recheck(ctx context.Context, at keyspace.Epoch) error {
 	return nil
 }
 
-func (r *Comparison) readWithRetry(ctx context.Context, what string, f func(context.Context) error) error {
-	return scripts.Retry(ctx, func() error { return r.Redis.Do(ctx, what, f) })
-}
-
 func (r *Comparison) compareCounts(ctx context.Context, at keyspace.Epoch, keys []string) (map[Mismatch]bool, int64, error) {
 	subjects := make([]storage.Subject, 0, len(keys))
 	for _, key := range keys {
@@ -162,14 +158,13 @@ func (r *Comparison) compareCounts(ctx context.Context, at keyspace.Epoch, keys 
 		}
 	}
 	var copied []counts.Result
+	var inDatabase []storage.Counts
 	err := scripts.Retry(ctx, func() (err error) {
-		copied, err = r.Counts.InRedis(ctx, at, subjects)
+		if copied, err = r.Counts.InRedis(ctx, at, subjects); err == nil {
+			inDatabase, err = r.Counts.FromDatabase(ctx, subjects)
+		}
 		return err
 	})
-	if err != nil {
-		return nil, 0, err
-	}
-	inDatabase, err := r.Counts.FromDatabase(ctx, subjects)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -189,29 +184,43 @@ func (r *Comparison) compareCounts(ctx context.Context, at keyspace.Epoch, keys 
 
 func (r *Comparison) compareWindows(ctx context.Context, at keyspace.Epoch, keys []string) (map[Mismatch]bool, int64, error) {
 	found := make(map[Mismatch]bool)
-	n := int64(0)
+	total := int64(0)
 	for _, key := range keys {
 		of, ok := at.WindowOf(key)
 		if !ok {
 			continue
 		}
-		var fields map[string]string
-		err := r.readWithRetry(ctx, "read a window", func(ctx context.Context) (err error) {
-			fields, err = r.Redis.Client.Do(ctx, r.Redis.Client.B().Hgetall().Key(key).Build()).AsStrMap()
+		var stale []Mismatch
+		var n int64
+		err := scripts.Retry(ctx, func() error {
+			fields, err := r.window(ctx, key)
+			if err != nil {
+				return err
+			}
+			stale = stale[:0]
+			n, err = r.compareWindow(ctx, of, fields, func(field, inRedis, inDatabase string) {
+				stale = append(stale, Mismatch{key, field, inRedis, inDatabase})
+			})
 			return err
 		})
 		if err != nil {
 			return nil, 0, err
 		}
-		compared, err := r.compareWindow(ctx, of, fields, func(field, inRedis, inDatabase string) {
-			found[Mismatch{key, field, inRedis, inDatabase}] = true
-		})
-		n += compared
-		if err != nil {
-			return nil, 0, err
+		total += n
+		for _, one := range stale {
+			found[one] = true
 		}
 	}
-	return found, n, nil
+	return found, total, nil
+}
+
+// window returns the fields of a window in Redis.
+func (r *Comparison) window(ctx context.Context, key string) (fields map[string]string, err error) {
+	err = r.Redis.Do(ctx, "read a window", func(ctx context.Context) (err error) {
+		fields, err = r.Redis.Client.Do(ctx, r.Redis.Client.B().Hgetall().Key(key).Build()).AsStrMap()
+		return err
+	})
+	return fields, err
 }
 
 // compareWindow compares each entry with the database. If the window is complete, it also

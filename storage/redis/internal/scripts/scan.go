@@ -13,12 +13,12 @@ import (
 
 const (
 	scanCount = 500 // keys that the server examines in one call
-	readTries = 5   // attempts of Retry
+	readTries = 8   // attempts of Retry, within some 15 seconds
 )
 
 // Retry calls f again while f returns storage.ErrUnavailable, for example because a
-// connection was lost. Other readers use the database if Redis is unavailable; what reads
-// all of Redis cannot. Errors: storage.ErrUnavailable after readTries attempts, other
+// connection was lost. Other readers of Redis use the database if Redis is unavailable;
+// what reads all of Redis cannot, and it may take longer than either stays available. Errors: storage.ErrUnavailable after readTries attempts, other
 // errors of f, the context's error.
 func Retry(ctx context.Context, f func() error) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
