@@ -24,7 +24,7 @@ export const loginOf = (page) => page.evaluate(() => JSON.parse(localStorage.get
 
 async function openAccounts(page) {
   const names = await page.evaluate(() => document.documentElement.hasAttribute('data-accepts-names'));
-  if (names && (await viewer(page, 'alice').or(viewer(page, null)).innerText()) !== 'Log in') {
+  if (names && (await page.locator('.masthead').getByRole('link', { name: /, your profile$/ }).or(viewer(page, null)).innerText()) !== 'Log in') {
     await openSwitch(page);
     await dialog(page).getByRole('button', { name: 'Log in or register' }).click();
   } else {
