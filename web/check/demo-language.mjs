@@ -170,6 +170,7 @@ function faults(names) {
   while (texts.nextNode()) {
     const { parentElement: element, data } = texts.currentNode;
     const own = element.closest(content);
+    if (element.closest('.profile-signature')) continue; // may be in both languages
     if (!element.closest('script, style, noscript') && shown(element) && !(own && !/\p{Script=Han}/u.test(own.textContent))) read(data, element.className || element.localName);
   }
   for (const name of ['aria-label', 'title', 'placeholder', 'alt']) {
