@@ -199,7 +199,7 @@ func TestEachInvariantNamesItsTests(t *testing.T) {
 
 // Every message in the table of log lines is the beginning of a string in the code.
 func TestLogLinesExist(t *testing.T) {
-	text, err := os.ReadFile("operations.md")
+	text, err := os.ReadFile("runbook.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,43 @@ func TestLogLinesExist(t *testing.T) {
 	code := source(t, func(path string) bool { return !strings.HasSuffix(path, "_test.go") })
 	for _, row := range rows {
 		if !strings.Contains(code, `"`+row[1]) {
-			t.Errorf("operations.md: no code logs %q", row[1])
+			t.Errorf("runbook.md: no code logs %q", row[1])
+		}
+	}
+}
+
+// Each alert links to its entry in the runbook, and names only metrics of the guide. All
+// entries have the same form.
+func TestAlertsHaveTheirEntries(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	alerts, guide, runbook := read("alerts.yml"), read("operations.md"), read("runbook.md")
+	rules := strings.Split(alerts, "- alert: ")[1:]
+	if len(rules) < 15 {
+		t.Errorf("there are %d alerts, want at least 15", len(rules))
+	}
+	for _, rule := range rules {
+		name, _, _ := strings.Cut(rule, "\n")
+		if !strings.Contains(rule, "runbook: docs/runbook.md#"+strings.ToLower(name)+"\n") || !strings.Contains(runbook, "\n### "+name+"\n") {
+			t.Errorf("%s has no link to an entry of its own in runbook.md", name)
+		}
+		for _, metric := range regexp.MustCompile(`ovation_[a-z_]+`).FindAllString(rule, -1) {
+			if metric = strings.TrimSuffix(metric, "_bucket"); !regexp.MustCompile("`" + metric + "[`{]").MatchString(guide) {
+				t.Errorf("%s names %s, which operations.md does not", name, metric)
+			}
+		}
+	}
+	entries, _, _ := strings.Cut(runbook, "\n## Reference\n")
+	form := regexp.MustCompile(`(?s)\n- \*\*Means\*\*: .*\n- \*\*Users see\*\*: .*\n- \*\*Look at\*\*: .*\n- \*\*Do\*\*:`)
+	for _, entry := range strings.Split(entries, "\n### ")[1:] {
+		if !form.MatchString(entry) {
+			title, _, _ := strings.Cut(entry, "\n")
+			t.Errorf("runbook.md: %q has another form than the other entries", title)
 		}
 	}
 }
