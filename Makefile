@@ -189,7 +189,7 @@ test-image: build ## Test, as root and without docker, that bin/ovation runs as 
 
 .PHONY: test-faults
 test-faults: ## Run the part of test-long that kills, pauses and disconnects every process under load
-	go test $(RACE) $(LEAN) -tags long -count 1 -v -timeout 60m -run '^TestLong' ./faults
+	go test $(RACE) $(LEAN) -tags long -count 1 -v -timeout 60m -run '^TestLong' ./internal/testing/faults
 
 .PHONY: model
 model: ## Run the models of the mirror and of commit, then tell, in two minutes (Python 3)
@@ -266,7 +266,7 @@ fmt: $(GOLANGCI_LINT) ## Format the code
 
 .PHONY: generate
 generate: web/node_modules/.installed ## Regenerate graph/, the pages' types and docs/flags.md
-	go run ./generate
+	go run ./internal/generate
 	go run ./cmd/ovation flags >docs/flags.md
 	@if [ -e $< ]; then cd web && npm run --silent generate; else echo 'without npm the types of the pages are not generated'; fi
 
@@ -275,7 +275,7 @@ verify-generated: ## Check that graph/ is up to date
 	@# The generator deletes graph/ before it parses, so graph/ is always restored.
 	@old=$$(mktemp -d); cp -p graph/* "$$old"; \
 	trap 'rm -f graph/*; cp -p "$$old"/* graph; rm -rf "$$old"' EXIT; \
-	go run ./generate; \
+	go run ./internal/generate; \
 	diff -q "$$old" graph || { echo 'graph/ is not up to date: run make generate'; exit 1; }
 
 .PHONY: pictures

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"ovation/outage"
-	"ovation/resolvers/rate"
-	"ovation/resolvers/viewer"
+	"ovation/api/rate"
+	"ovation/api/viewer"
+	"ovation/internal/outage"
 	"ovation/storage"
 )
 

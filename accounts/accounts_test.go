@@ -14,8 +14,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"ovation/api/viewer"
 	"ovation/internal/testing/sqlitetest"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

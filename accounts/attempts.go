@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"ovation/resolvers/rate"
+	"ovation/api/rate"
 )
 
 // Limits on login attempts. The limit per name and address stops guesses from one address

@@ -36,6 +36,6 @@
 //   - No password, hash or token appears in an error or in the log:
 //     TestErrorsHoldNoSecret.
 //
-// This package imports storage, resolvers/viewer for tokens, resolvers/rate for
+// This package imports storage, api/viewer for tokens, api/rate for
 // limits, and outage.
 package accounts

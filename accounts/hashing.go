@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"sync"
 
-	"ovation/resolvers/rate"
+	"ovation/api/rate"
 	"ovation/storage"
 )
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
+	"ovation/api/rate"
 	"ovation/internal/testing/sqlitetest"
-	"ovation/resolvers/rate"
 	"ovation/storage"
 )
 

@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ovation/api/viewer"
 	"ovation/internal/testing/await"
 	"ovation/internal/testing/sqlitetest"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"time"
 
-	"ovation/resolvers/viewer"
+	"ovation/api/viewer"
 	"ovation/storage"
 )
 

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"ovation/api/viewer"
 	"ovation/bench/load"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

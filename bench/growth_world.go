@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"ovation/resolvers/viewer"
+	"ovation/api/viewer"
 	"ovation/storage"
 )
 

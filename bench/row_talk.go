@@ -12,8 +12,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"ovation/api/viewer"
 	"ovation/bench/load"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

@@ -4,7 +4,7 @@ package graph
 
 import (
 	"context"
-	"ovation/plain"
+	"ovation/internal/plain"
 	"ovation/storage"
 
 	gqlparser "github.com/vektah/gqlparser/v2"

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"ovation/outage"
+	"ovation/internal/outage"
 	"ovation/storage"
 )
 

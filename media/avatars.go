@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"ovation/resolvers/quota"
-	"ovation/resolvers/rate"
-	"ovation/resolvers/viewer"
+	"ovation/api/quota"
+	"ovation/api/rate"
+	"ovation/api/viewer"
 	"ovation/storage"
 )
 

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"ovation/api/quota"
+	"ovation/api/rate"
 	"ovation/internal/testing/openapitest"
-	"ovation/resolvers/quota"
-	"ovation/resolvers/rate"
 	"ovation/storage"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"ovation/resolvers/rate"
+	"ovation/api/rate"
 	"ovation/storage"
 	"ovation/worker"
 )

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"ovation/outage"
-	"ovation/resolvers/quota"
-	"ovation/resolvers/rate"
+	"ovation/api/quota"
+	"ovation/api/rate"
+	"ovation/internal/outage"
 	"ovation/storage"
 )
 

@@ -17,9 +17,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"ovation/api/viewer"
 	"ovation/internal/testing/openapitest"
 	"ovation/internal/testing/sqlitetest"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 	"ovation/storage/sqlite"
 	"ovation/worker"

@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"ovation/resolvers/rate"
+	"ovation/api/rate"
 	"ovation/storage"
 )
 

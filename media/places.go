@@ -3,7 +3,7 @@ package media
 import (
 	"sync"
 
-	"ovation/resolvers/quota"
+	"ovation/api/quota"
 )
 
 // places bounds how many transfers are in progress at the same time.

@@ -19,8 +19,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"ovation/resolvers/quota"
-	"ovation/resolvers/rate"
+	"ovation/api/quota"
+	"ovation/api/rate"
 	"ovation/storage"
 	"ovation/worker"
 )

@@ -11,10 +11,10 @@ import (
 	"strconv"
 	"time"
 
-	"ovation/resolvers/codes"
-	"ovation/resolvers/quota"
-	"ovation/resolvers/rate"
-	"ovation/resolvers/viewer"
+	"ovation/api/codes"
+	"ovation/api/quota"
+	"ovation/api/rate"
+	"ovation/api/viewer"
 	"ovation/storage"
 )
 

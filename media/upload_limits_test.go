@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ovation/resolvers/quota"
-	"ovation/resolvers/rate"
+	"ovation/api/quota"
+	"ovation/api/rate"
 	"ovation/storage"
 )
 

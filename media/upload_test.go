@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"ovation/resolvers/quota"
-	"ovation/resolvers/rate"
+	"ovation/api/quota"
+	"ovation/api/rate"
 	"ovation/storage"
 )
 

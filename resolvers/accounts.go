@@ -4,12 +4,12 @@ import (
 	"context"
 
 	"ovation/accounts"
+	"ovation/api/codes"
+	"ovation/api/rate"
+	"ovation/api/viewer"
 	"ovation/graph"
 	"ovation/loaders"
-	"ovation/resolvers/codes"
 	"ovation/resolvers/plan"
-	"ovation/resolvers/rate"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

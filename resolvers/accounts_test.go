@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"ovation/resolvers/viewer"
+	"ovation/api/viewer"
 	"ovation/storage"
 )
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"ovation/api/viewer"
 	"ovation/graph"
 	"ovation/loaders"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

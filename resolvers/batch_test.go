@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovation/resolvers/rate"
+	"ovation/api/rate"
 )
 
 // batch sends operations as one request of a user. It returns the responses, or a single

@@ -12,7 +12,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"ovation/resolvers/viewer"
+	"ovation/api/viewer"
 	"ovation/storage"
 )
 

@@ -3,9 +3,9 @@ package resolvers
 import (
 	"context"
 
+	"ovation/api/viewer"
 	"ovation/loaders"
 	"ovation/resolvers/plan"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

@@ -2,7 +2,7 @@
 // own, the mapping of errors to codes, node ids and cursors, and NewHandler, which
 // serves them over HTTP.
 //
-// Parts that need no resolver are packages of their own: resolvers/viewer (the
+// Parts that need no resolver are packages of their own: api/viewer (the
 // authenticated user), resolvers/plan (what an operation needs), resolvers/limits
 // (what it may cost) and resolvers/transport (GraphQL over HTTP).
 //

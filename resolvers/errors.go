@@ -13,9 +13,9 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"ovation/accounts"
-	"ovation/outage"
-	"ovation/resolvers/codes"
-	"ovation/resolvers/rate"
+	"ovation/api/codes"
+	"ovation/api/rate"
+	"ovation/internal/outage"
 	"ovation/storage"
 	"ovation/worker"
 )

@@ -14,8 +14,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"ovation/accounts"
-	"ovation/outage"
-	"ovation/resolvers/viewer"
+	"ovation/api/viewer"
+	"ovation/internal/outage"
 	"ovation/storage"
 	"ovation/worker"
 )

@@ -7,12 +7,12 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"ovation/api/viewer"
 	"ovation/graph"
+	"ovation/internal/plain"
 	"ovation/loaders"
-	"ovation/plain"
 	"ovation/resolvers/plan"
 	"ovation/resolvers/rows"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

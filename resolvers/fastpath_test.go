@@ -21,10 +21,10 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"ovation/api/viewer"
 	"ovation/internal/testing/seed"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/resolvers"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 	"ovation/storage/sqlite"
 	"ovation/worker"

@@ -12,10 +12,10 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"ovation/api/viewer"
 	"ovation/graph"
 	"ovation/resolvers/plan"
 	"ovation/resolvers/rows"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

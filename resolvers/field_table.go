@@ -6,10 +6,10 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"ovation/api/rate"
 	"ovation/graph"
 	"ovation/loaders"
 	"ovation/resolvers/plan"
-	"ovation/resolvers/rate"
 	"ovation/storage"
 )
 

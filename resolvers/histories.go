@@ -3,9 +3,9 @@ package resolvers
 import (
 	"context"
 
+	"ovation/api/rate"
 	"ovation/graph"
 	"ovation/loaders"
-	"ovation/resolvers/rate"
 	"ovation/storage"
 )
 

@@ -7,11 +7,11 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"ovation/api/rate"
+	"ovation/api/viewer"
 	"ovation/graph"
 	"ovation/loaders"
 	"ovation/resolvers/plan"
-	"ovation/resolvers/rate"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

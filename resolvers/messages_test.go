@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"ovation/api/rate"
 	"ovation/internal/testing/await"
-	"ovation/resolvers/rate"
 	"ovation/storage"
 )
 

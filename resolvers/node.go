@@ -5,8 +5,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"ovation/api/viewer"
 	"ovation/loaders"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	"ovation/api/viewer"
 	"ovation/graph"
 	"ovation/loaders"
 	"ovation/resolvers/plan"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

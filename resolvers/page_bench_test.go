@@ -18,11 +18,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ovation/api/rate"
+	"ovation/api/viewer"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/resolvers"
 	"ovation/resolvers/persisted"
-	"ovation/resolvers/rate"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 	"ovation/storage/redis"
 )

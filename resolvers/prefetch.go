@@ -5,11 +5,11 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"ovation/api/codes"
+	"ovation/api/viewer"
 	"ovation/graph"
 	"ovation/loaders"
-	"ovation/resolvers/codes"
 	"ovation/resolvers/plan"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

@@ -11,10 +11,10 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/executor"
 
+	"ovation/api/rate"
 	"ovation/graph"
 	"ovation/internal/testing/prices"
 	"ovation/resolvers/limits"
-	"ovation/resolvers/rate"
 )
 
 // TestPricesAreThoseOfTheDocuments compares the prices of operations with those that the

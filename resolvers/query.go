@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"ovation/api/viewer"
 	"ovation/graph"
 	"ovation/loaders"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"ovation/resolvers/rate"
+	"ovation/api/rate"
 	"ovation/storage"
 	"ovation/worker"
 )

@@ -6,8 +6,8 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"ovation/resolvers/codes"
-	"ovation/resolvers/quota"
+	"ovation/api/codes"
+	"ovation/api/quota"
 )
 
 const (

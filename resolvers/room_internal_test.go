@@ -11,13 +11,13 @@ import (
 	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"ovation/api/codes"
+	"ovation/api/quota"
 	"ovation/graph"
 	"ovation/internal/testing/await"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/live"
-	"ovation/resolvers/codes"
 	"ovation/resolvers/limits"
-	"ovation/resolvers/quota"
 	"ovation/storage"
 )
 

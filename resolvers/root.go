@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"ovation/accounts"
+	"ovation/api/enforce"
+	"ovation/api/rate"
 	"ovation/graph"
-	"ovation/plain"
-	"ovation/resolvers/enforce"
+	"ovation/internal/plain"
 	"ovation/resolvers/limits"
-	"ovation/resolvers/rate"
 	"ovation/storage"
 	"ovation/worker"
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovation/resolvers/rate"
+	"ovation/api/rate"
 )
 
 // TestEveryRouteIsLimitedAndMeasured requests each path, except the health checks, until

@@ -3,10 +3,10 @@ package resolvers
 import (
 	"context"
 
+	"ovation/api/viewer"
 	"ovation/graph"
 	"ovation/loaders"
 	"ovation/resolvers/plan"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

@@ -15,14 +15,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"ovation/accounts"
+	"ovation/api/enforce"
+	"ovation/api/rate"
+	"ovation/api/viewer"
 	"ovation/graph"
-	"ovation/outage"
-	"ovation/resolvers/enforce"
+	"ovation/internal/outage"
 	"ovation/resolvers/limits"
 	"ovation/resolvers/persisted"
-	"ovation/resolvers/rate"
 	"ovation/resolvers/transport"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

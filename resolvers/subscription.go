@@ -9,14 +9,14 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"ovation/api/quota"
+	"ovation/api/rate"
+	"ovation/api/viewer"
 	"ovation/graph"
 	"ovation/live"
 	"ovation/loaders"
 	"ovation/resolvers/plan"
-	"ovation/resolvers/quota"
-	"ovation/resolvers/rate"
 	"ovation/resolvers/transport"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

@@ -16,9 +16,9 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"ovation/api/rate"
+	"ovation/api/viewer"
 	"ovation/internal/testing/await"
-	"ovation/resolvers/rate"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

@@ -3,11 +3,11 @@ package resolvers
 import (
 	"context"
 
+	"ovation/api/codes"
+	"ovation/api/viewer"
 	"ovation/graph"
 	"ovation/loaders"
-	"ovation/resolvers/codes"
 	"ovation/resolvers/plan"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

@@ -3,9 +3,9 @@ package resolvers
 import (
 	"context"
 
+	"ovation/api/viewer"
 	"ovation/graph"
 	"ovation/loaders"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

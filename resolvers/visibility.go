@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"ovation/api/codes"
+	"ovation/api/viewer"
 	"ovation/loaders"
-	"ovation/resolvers/codes"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

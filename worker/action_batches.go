@@ -8,8 +8,8 @@ import (
 	"log/slog"
 	"time"
 
-	"ovation/breaker"
-	"ovation/outage"
+	"ovation/internal/breaker"
+	"ovation/internal/outage"
 	"ovation/storage"
 )
 

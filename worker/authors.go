@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"ovation/breaker"
+	"ovation/internal/breaker"
 	"ovation/storage"
 )
 

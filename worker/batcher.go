@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"ovation/outage"
+	"ovation/internal/outage"
 	"ovation/storage"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ovation/breaker"
+	"ovation/internal/breaker"
 	"ovation/storage"
 	"ovation/worker"
 )

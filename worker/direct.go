@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"ovation/breaker"
+	"ovation/internal/breaker"
 	"ovation/storage"
 )
 

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"ovation/breaker"
+	"ovation/internal/breaker"
 	"ovation/storage"
 )
 

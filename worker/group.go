@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"ovation/breaker"
+	"ovation/internal/breaker"
 	"ovation/storage"
 )
 

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"ovation/outage"
+	"ovation/internal/outage"
 	"ovation/storage"
 )
 

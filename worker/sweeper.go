@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"ovation/outage"
+	"ovation/internal/outage"
 	"ovation/storage"
 )
 

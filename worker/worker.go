@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"ovation/outage"
+	"ovation/internal/outage"
 	"ovation/storage"
 )
 

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"ovation/accounts"
+	"ovation/api/viewer"
 	"ovation/resolvers"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

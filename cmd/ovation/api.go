@@ -6,10 +6,10 @@ import (
 	"net/http"
 	"slices"
 
-	"ovation/openapi"
+	"ovation/api/openapi"
+	"ovation/api/viewer"
 	"ovation/resolvers"
 	"ovation/resolvers/transport"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 	"ovation/web"
 )

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"ovation/openapi"
-	"ovation/resolvers/viewer"
+	"ovation/api/openapi"
+	"ovation/api/viewer"
 )
 
 // examples are the operations that the banner suggests. They are written for the demo

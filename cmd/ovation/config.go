@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"ovation/api/enforce"
 	"ovation/resolvers"
-	"ovation/resolvers/enforce"
 	"ovation/storage/policy"
 )
 

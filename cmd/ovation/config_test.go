@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"ovation/resolvers/codes"
-	"ovation/resolvers/viewer"
+	"ovation/api/codes"
+	"ovation/api/viewer"
 	"ovation/storage"
 )
 

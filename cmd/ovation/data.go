@@ -6,9 +6,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"ovation/inspect"
+	"ovation/api/viewer"
+	"ovation/cmd/ovation/internal/inspect"
 	"ovation/resolvers"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

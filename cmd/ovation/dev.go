@@ -14,13 +14,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ovation/api/viewer"
 	"ovation/cmd/ovation/internal/demo"
 	"ovation/resolvers"
 	"ovation/resolvers/transport"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
-	"ovation/trends"
 	"ovation/web"
+	"ovation/worker/trends"
 )
 
 // devCommand serves the API from a single process, without other services.

@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"testing"
 
-	"ovation/resolvers/viewer"
+	"ovation/api/viewer"
 )
 
 func TestBannersExamplesWork(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"github.com/rabbitmq/amqp091-go"
 	"github.com/redis/rueidis"
 
-	"ovation/resolvers/viewer"
+	"ovation/api/viewer"
 	"ovation/storage"
 )
 

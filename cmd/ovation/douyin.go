@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net/http"
 
-	"ovation/douyin"
+	"ovation/api/douyin"
 	"ovation/resolvers"
 	"ovation/resolvers/transport"
 )

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"ovation/accounts"
-	"ovation/archive"
+	"ovation/importer/archive"
 	"ovation/storage"
 )
 

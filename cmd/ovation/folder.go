@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"ovation/resolvers/viewer"
+	"ovation/api/viewer"
 	"ovation/storage"
 	"ovation/storage/sqlite"
 )

@@ -9,8 +9,8 @@ import (
 	"maps"
 	_ "time/tzdata" // for --time-zone where the system has no database of time zones
 
-	"ovation/archive"
 	"ovation/importer"
+	"ovation/importer/archive"
 	"ovation/storage"
 )
 

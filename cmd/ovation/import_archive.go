@@ -10,8 +10,8 @@ import (
 	"syscall"
 
 	"ovation/accounts"
-	"ovation/archive"
 	"ovation/importer"
+	"ovation/importer/archive"
 	"ovation/storage"
 )
 

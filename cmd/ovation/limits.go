@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"ovation/resolvers/rate"
+	"ovation/api/rate"
 )
 
 // limitFlags are the flags that limit clients' requests.

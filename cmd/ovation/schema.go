@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"ovation/openapi"
+	"ovation/api/openapi"
 	"ovation/resolvers"
 )
 

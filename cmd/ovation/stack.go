@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"ovation/api/viewer"
 	"ovation/cmd/ovation/internal/balance"
 	"ovation/cmd/ovation/internal/demo"
 	"ovation/media"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 	"ovation/web"
 	"ovation/worker"

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"time"
 
-	"ovation/resolvers/viewer"
+	"ovation/api/viewer"
 	"ovation/storage"
 )
 

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"ovation/trends"
+	"ovation/worker/trends"
 )
 
 // startTrends computes trends until stop is called.

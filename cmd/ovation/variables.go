@@ -18,10 +18,10 @@ import (
 	"github.com/alecthomas/kong"
 
 	"ovation/accounts"
+	"ovation/api/viewer"
 	"ovation/importer"
 	"ovation/resolvers/limits"
 	"ovation/resolvers/transport"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"ovation/douyin"
+	"ovation/api/douyin"
 	"ovation/media"
 	"ovation/resolvers"
 	"ovation/storage"

@@ -19,8 +19,8 @@ import (
 	"ovation/storage/metered"
 	"ovation/storage/postgres"
 	"ovation/storage/redis"
-	"ovation/trends"
 	"ovation/worker"
+	"ovation/worker/trends"
 )
 
 // workCommand persists what the API nodes have queued.

@@ -7,9 +7,9 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"ovation/api/quota"
+	"ovation/api/rate"
 	"ovation/resolvers/plan"
-	"ovation/resolvers/quota"
-	"ovation/resolvers/rate"
 )
 
 // Limits on the document cache. A document takes up to 110 bytes of memory for each byte

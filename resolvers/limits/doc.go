@@ -19,6 +19,6 @@
 //   - A pinned document is never evicted, and takes no room from others:
 //     TestPinnedDocumentsAreNotEvicted.
 //
-// This package imports resolvers/plan, which computes the cost, resolvers/rate,
-// which charges for it, resolvers/quota, resolvers/codes, resolvers/rows and plain.
+// This package imports resolvers/plan, which computes the cost, api/rate,
+// which charges for it, api/quota, api/codes, resolvers/rows and plain.
 package limits

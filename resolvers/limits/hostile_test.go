@@ -11,7 +11,7 @@ import (
 	"github.com/99designs/gqlgen/graphql/introspection"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"ovation/resolvers/codes"
+	"ovation/api/codes"
 )
 
 func TestHostileDocumentsAreAnsweredSoon(t *testing.T) {

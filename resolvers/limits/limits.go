@@ -9,10 +9,10 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
-	"ovation/plain"
-	"ovation/resolvers/codes"
+	"ovation/api/codes"
+	"ovation/api/rate"
+	"ovation/internal/plain"
 	"ovation/resolvers/plan"
-	"ovation/resolvers/rate"
 )
 
 // Limits on a document. They limit the time of parsing and validation to a few tens of

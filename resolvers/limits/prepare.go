@@ -8,8 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"ovation/api/rate"
 	"ovation/resolvers/plan"
-	"ovation/resolvers/rate"
 	"ovation/resolvers/rows"
 )
 

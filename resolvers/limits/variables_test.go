@@ -7,7 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
 
-	"ovation/resolvers/codes"
+	"ovation/api/codes"
 )
 
 func TestVariablesAreOfTheirTypes(t *testing.T) {

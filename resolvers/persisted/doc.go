@@ -24,6 +24,6 @@
 //     TestOnlyTrustedDocumentsAreExecuted.
 //   - A reload fails no request: TestManifestsAreReloadedUnderRequests.
 //
-// This package imports resolvers/codes, resolvers/viewer, resolvers/quota and
-// resolvers/rate.
+// This package imports api/codes, api/viewer, api/quota and
+// api/rate.
 package persisted

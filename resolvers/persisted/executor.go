@@ -11,9 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"ovation/resolvers/codes"
-	"ovation/resolvers/rate"
-	"ovation/resolvers/viewer"
+	"ovation/api/codes"
+	"ovation/api/rate"
+	"ovation/api/viewer"
 )
 
 // Extension is the member of a request's extensions that identifies a document by its

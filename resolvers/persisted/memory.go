@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"sync"
 
-	"ovation/resolvers/quota"
+	"ovation/api/quota"
 )
 
 // Limits on the documents in memory.

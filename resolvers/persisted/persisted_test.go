@@ -15,10 +15,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"ovation/api/codes"
+	"ovation/api/quota"
+	"ovation/api/viewer"
 	"ovation/graph"
-	"ovation/resolvers/codes"
-	"ovation/resolvers/quota"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

@@ -21,8 +21,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"ovation/api/codes"
 	"ovation/graph"
-	"ovation/resolvers/codes"
 	"ovation/resolvers/limits"
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"ovation/plain"
+	"ovation/internal/plain"
 	"ovation/storage"
 )
 

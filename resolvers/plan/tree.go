@@ -6,7 +6,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"ovation/plain"
+	"ovation/internal/plain"
 )
 
 // Selection is what an operation selects from objects of one type, with fragments

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"time"
 
-	"ovation/resolvers/rate"
-	"ovation/resolvers/viewer"
+	"ovation/api/rate"
+	"ovation/api/viewer"
 )
 
 // API is an API other than GraphQL. The Handler in front of it logs, measures and limits

@@ -11,8 +11,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"ovation/resolvers/codes"
-	"ovation/resolvers/rate"
+	"ovation/api/codes"
+	"ovation/api/rate"
 )
 
 // batched is an operation of a batch.

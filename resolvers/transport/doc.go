@@ -9,7 +9,7 @@
 //
 //   - Every response is a GraphQL response, regardless of what the client sent. If
 //     nothing was executed, it has errors and no data. Each error has a code of
-//     resolvers/codes: TestRequestsThatAreRefused, TestHandshakesThatAreRefused.
+//     api/codes: TestRequestsThatAreRefused, TestHandshakesThatAreRefused.
 //   - Requests that a web page of another origin can send without a preflight execute
 //     only queries: no form, no text body, no mutation by GET, no WebSocket:
 //     TestRequestsThatAreRefused, TestHandshakesThatAreRefused.
@@ -43,7 +43,7 @@
 //   - After a panic, the client receives an id, with which the stack trace can be found
 //     in the log: TestAPanicShowsNothingButAnID, TestAPanicEndsOneOperation.
 //
-// This package imports resolvers/codes, resolvers/viewer, resolvers/quota, resolvers/rate,
+// This package imports api/codes, api/viewer, api/quota, api/rate,
 // resolvers/rows, resolvers/persisted and storage.
 package transport
 

@@ -8,9 +8,9 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"ovation/resolvers/codes"
-	"ovation/resolvers/rate"
-	"ovation/resolvers/viewer"
+	"ovation/api/codes"
+	"ovation/api/rate"
+	"ovation/api/viewer"
 )
 
 // Config configures a Handler.

@@ -21,9 +21,9 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"go.uber.org/goleak"
 
+	"ovation/api/viewer"
 	"ovation/graph"
 	"ovation/resolvers/transport"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

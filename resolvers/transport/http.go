@@ -6,7 +6,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"ovation/resolvers/codes"
+	"ovation/api/codes"
 )
 
 // HTTP answers an operation with one response, as specified by GraphQL over HTTP: POST

@@ -9,8 +9,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"ovation/resolvers/codes"
-	"ovation/resolvers/rate"
+	"ovation/api/codes"
+	"ovation/api/rate"
 )
 
 // operation is a running operation of a socket. A subscription that waits for events

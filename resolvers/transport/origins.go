@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"ovation/resolvers/codes"
-	"ovation/resolvers/viewer"
+	"ovation/api/codes"
+	"ovation/api/viewer"
 )
 
 // OriginOptions determines which pages of other web sites may call the API.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"ovation/api/viewer"
 	"ovation/resolvers/transport"
-	"ovation/resolvers/viewer"
 )
 
 // origins returns the Origins of a server that is not in development.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"ovation/resolvers/codes"
+	"ovation/api/codes"
 	"ovation/resolvers/persisted"
 )
 

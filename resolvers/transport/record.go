@@ -13,9 +13,9 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/lexer"
 
+	"ovation/api/rate"
+	"ovation/api/viewer"
 	"ovation/resolvers/persisted"
-	"ovation/resolvers/rate"
-	"ovation/resolvers/viewer"
 )
 
 // maxNameBytes is the maximum length of operation names in the log and the metrics.

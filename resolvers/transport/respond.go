@@ -13,8 +13,8 @@ import (
 	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"ovation/resolvers/codes"
-	"ovation/resolvers/rate"
+	"ovation/api/codes"
+	"ovation/api/rate"
 )
 
 // The limits on the errors about one document. They are needed because errors quote parts

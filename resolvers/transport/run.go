@@ -7,7 +7,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"ovation/resolvers/codes"
+	"ovation/api/codes"
 )
 
 // AnswerTimeout bounds the execution of a query or a mutation.

@@ -11,7 +11,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"ovation/resolvers/codes"
+	"ovation/api/codes"
 )
 
 // scanner reads JSON from the start of a text, in one pass and within bounds on depth and

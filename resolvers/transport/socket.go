@@ -12,7 +12,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
 
-	"ovation/resolvers/viewer"
+	"ovation/api/viewer"
 )
 
 // socket is one WebSocket. The goroutine that runs the method serve reads the client's

@@ -22,12 +22,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
+	"ovation/api/rate"
+	"ovation/api/viewer"
 	"ovation/graph"
 	"ovation/internal/testing/await"
 	"ovation/resolvers/limits"
-	"ovation/resolvers/rate"
 	"ovation/resolvers/transport"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 

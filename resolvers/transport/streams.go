@@ -14,8 +14,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"ovation/resolvers/codes"
-	"ovation/resolvers/quota"
+	"ovation/api/codes"
+	"ovation/api/quota"
 	"ovation/storage"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
 
-	"ovation/resolvers/codes"
+	"ovation/api/codes"
 )
 
 // WebSocket answers any number of operations over one connection, with the protocol

@@ -12,9 +12,9 @@ import (
 
 	"github.com/coder/websocket"
 
+	"ovation/api/viewer"
 	"ovation/internal/testing/await"
 	"ovation/resolvers/transport"
-	"ovation/resolvers/viewer"
 )
 
 func TestASocketAnswersOperations(t *testing.T) {

@@ -2,7 +2,7 @@
 // content, what may be done, by whom, how often, and who sees the result. A Policy is
 // parsed once and never changes; a Handle holds the one in use, so that a file can be
 // reloaded while requests are served. The package decides nothing about requests: package
-// resolvers/enforce does, for all APIs.
+// api/enforce does, for all APIs.
 //
 // The format is YAML, of which JSON is a part. One table (settingsShape, siteShape) both
 // reads it and describes it as a JSON Schema.

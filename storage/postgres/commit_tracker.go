@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"ovation/outage"
+	"ovation/internal/outage"
 	"ovation/storage"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"ovation/breaker"
+	"ovation/internal/breaker"
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/mirror"

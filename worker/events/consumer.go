@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"ovation/outage"
+	"ovation/internal/outage"
 	"ovation/storage"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"ovation/openapi"
+	"ovation/api/openapi"
 )
 
 // Document is the whole document, with the schemas of replies.

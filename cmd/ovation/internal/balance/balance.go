@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"ovation/outage"
+	"ovation/internal/outage"
 )
 
 const (

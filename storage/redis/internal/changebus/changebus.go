@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"ovation/outage"
+	"ovation/internal/outage"
 	"ovation/storage"
 	"ovation/storage/redis/internal/dependency"
 )

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"ovation/breaker"
+	"ovation/internal/breaker"
 	"ovation/storage"
 	"ovation/storage/redis/internal/scripts"
 )

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"ovation/breaker"
+	"ovation/internal/breaker"
 	"ovation/storage"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"ovation/outage"
+	"ovation/internal/outage"
 )
 
 // serverInfo is what a server reports about itself.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"ovation/outage"
+	"ovation/internal/outage"
 )
 
 // Malformed counts and logs malformed values in Redis. Such values were edited by hand,

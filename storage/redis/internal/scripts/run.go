@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"ovation/breaker"
+	"ovation/internal/breaker"
 )
 
 // Runner runs scripts. MaxBatch is 1 on a cluster, where keys lie on several servers.
