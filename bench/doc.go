@@ -43,8 +43,8 @@
 // Postgres grows. It also measures the memory that Redis uses for each active user and
 // subject. For each number of rows, it creates a separate installation and fills the
 // tables by SQL; ovation verify must find no difference before and after the measurement.
-// In the report, "the first time" means that the node is new, Redis is empty, and no
-// viewer or subject occurs in two pages. Replies are checked as above. The keys in Redis
+// In the report, "first" means that the node is new, Redis is empty, and no viewer or
+// subject occurs in two pages. Replies are checked as above. The keys in Redis
 // are counted one by one.
 //
 // # Simulation

@@ -22,17 +22,16 @@ func (g *growth) report(ctx context.Context) string {
 		fmt.Fprintf(&out, "- %s\n", line)
 	}
 	fmt.Fprintf(&out, "\nA state is a like or a collection of one user. One user in a hundred has %d of them, the others %d. "+
-		"Of S subjects the first n have √(n/S) of all states. Ids have 12 characters. "+
-		"Everything runs on this machine: Ovation, the three services, and %d clients, each of which sends its next request when the last is answered. "+
-		"Values with a range are the median of %d rounds (least–most). CPU is user and system time per request.\n",
+		"Of S subjects the first n have √(n/S) of all states. Ovation, the services and %d clients run on this machine. "+
+		"Values are the median of %d rounds (least–most). CPU is user and system time per request, in µs.\n",
 		heavyUserStates, typicalUserStates, growthClients, g.runPlan.rounds)
 	g.writePages(&out)
 	g.writeLikes(&out)
 	g.writeWorker(&out)
 	g.writeTables(&out)
 	g.redisMemory.write(&out)
-	out.WriteString("\n## Checked\n\nEvery page was compared, to the byte, with what Postgres holds. Every acknowledged like was in Postgres in the end, " +
-		"no other was counted, no message was left in a queue. `ovation verify` said, before the measurements, that nothing differs, and after them:\n\n")
+	out.WriteString("\n## Checked\n\nEvery page was compared with what Postgres holds. Every acknowledged like was in Postgres in the end, " +
+		"and no other. After the measurements, `ovation verify` printed:\n\n")
 	for _, of := range g.results {
 		fmt.Fprintf(&out, "- %s states: %s\n", of.label(), strings.ReplaceAll(of.verifyOutput, "\n", "; "))
 	}
@@ -70,15 +69,15 @@ func (g *growth) othersCPU() (out series) {
 }
 
 func (g *growth) writePages(out *strings.Builder) {
-	out.WriteString("\n## A page\n\nCounts, liked and collected of the subjects of a page. The second column states how many subjects a page has, and how many different ones all pages have at most. The first time, neither the viewer nor any subject is in Redis, and Postgres is read. " +
-		"Then the same pages are requested repeatedly. A node caches the counts of some hundred thousand subjects; if the pages have more, it reads Redis.\n\n" +
-		"| states | subjects | | p50 ms | p99 ms | CPU µs: serve | redis | postgres |\n|---|---|---|---|---|---|---|---|\n")
+	out.WriteString("\n## A page\n\nCounts, liked and collected of the subjects of a page: how many, of at most how many different ones in all pages. The first time, Redis is empty and Postgres is read; " +
+		"then the same pages are requested again. A node caches the counts of some hundred thousand subjects.\n\n" +
+		"| states | subjects | first: p50 ms | p99 ms | CPU: serve | redis | postgres | again: p50 ms | p99 ms | CPU: serve | redis |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, of := range g.results {
 		for _, pages := range of.pages {
-			for _, m := range []*measurement{pages.cold, pages.warm} {
-				fmt.Fprintf(out, "| %s | %d of ≤ %s | %s | %s | %s | %s | %s | %s |\n", of.label(), pages.size, formatNumber(float64(pages.distinctSubjects), 0), m.name,
-					formatSpread(m.p50, 2), formatSpread(m.p99, 2), formatSpread(m.cpuPerRequest(nodeName), 0), formatSpread(m.cpuPerRequest("redis"), 0), formatSpread(m.cpuPerRequest("postgres"), 0))
-			}
+			cold, warm := pages.cold, pages.warm
+			fmt.Fprintf(out, "| %s | %d of %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", of.label(), pages.size, formatNumber(float64(pages.distinctSubjects), 0),
+				formatSpread(cold.p50, 2), formatMedian(cold.p99, 1, 2), formatMedian(cold.cpuPerRequest(nodeName), 1, 0), formatMedian(cold.cpuPerRequest("redis"), 1, 0), formatMedian(cold.cpuPerRequest("postgres"), 1, 0),
+				formatSpread(warm.p50, 2), formatMedian(warm.p99, 1, 2), formatMedian(warm.cpuPerRequest(nodeName), 1, 0), formatMedian(warm.cpuPerRequest("redis"), 1, 0))
 		}
 	}
 }
@@ -90,49 +89,46 @@ var writeServices = []string{nodeName, workerName, "postgres", "redis", "rabbitm
 func formatCosts(m *measurement) string {
 	var out strings.Builder
 	for _, name := range writeServices {
-		fmt.Fprintf(&out, " %s |", formatSpread(m.cpuPerRequest(name), 0))
+		fmt.Fprintf(&out, " %s |", formatMedian(m.cpuPerRequest(name), 1, 0))
 	}
 	return out.String()
 }
 
 func (g *growth) writeLikes(out *strings.Builder) {
-	fmt.Fprintf(out, "\n## A like\n\nLikes of users who have viewed a page before, while a worker persists them. Those of many clients share messages, confirms and commits. "+
-		"Logged bytes are what Postgres writes to its WAL, including a full image of each page at its first change after a checkpoint.\n\n"+
-		"| states | clients | a second | p50 ms | p99 ms | CPU µs: %s | logged bytes |\n|---|---|---|---|---|%s---|\n",
+	fmt.Fprintf(out, "\n## A like\n\nLikes while a worker persists them. Logged bytes are Postgres's WAL, with a full image of each page at its first change after a checkpoint.\n\n"+
+		"| states | clients | a second | p50 ms | p99 ms | CPU: %s | logged bytes |\n|---|---|---|---|---|%s---|\n",
 		strings.Join(writeServices, " | "), strings.Repeat("---|", len(writeServices)))
 	for _, of := range g.results {
 		for _, m := range of.likes {
 			fmt.Fprintf(out, "| %s | %d | %s | %s | %s |%s %s |\n", of.label(), m.clients,
-				formatSpread(m.rate, 0), formatSpread(m.p50, 2), formatSpread(m.p99, 2), formatCosts(m.measurement), formatSpread(m.walBytes, 0))
+				formatSpread(m.rate, 0), formatMedian(m.p50, 1, 2), formatMedian(m.p99, 1, 2), formatCosts(m.measurement), formatMedian(m.walBytes, 1, 0))
 		}
 	}
 }
 
 func (g *growth) writeWorker(out *strings.Builder) {
 	fmt.Fprintf(out, "\n## The worker\n\nLikes wait in the queue, %s in messages of %d, when the worker starts.\n\n"+
-		"| states | actions a second | CPU µs: %s | logged bytes |\n|---|---|%s---|\n",
+		"| states | actions a second | CPU: %s | logged bytes |\n|---|---|%s---|\n",
 		formatNumber(float64(g.runPlan.backlogActions), 0), actionsPerMessage, strings.Join(writeServices[1:], " | "), strings.Repeat("---|", len(writeServices)-1))
 	for _, of := range g.results {
 		_, without, _ := strings.Cut(formatCosts(of.worker.measurement), "|") // without the column of the node
-		fmt.Fprintf(out, "| %s | %s |%s %s |\n", of.label(), formatSpread(of.worker.rate, 0), without, formatSpread(of.worker.walBytes, 0))
+		fmt.Fprintf(out, "| %s | %s |%s %s |\n", of.label(), formatSpread(of.worker.rate, 0), without, formatMedian(of.worker.walBytes, 1, 0))
 	}
 }
 
 func (g *growth) writeTables(out *strings.Builder) {
-	out.WriteString("\n## Postgres\n\nAs filled in bulk: indexes that grow by one row at a time are up to 50 % larger, because their pages are less full.\n\n" +
-		"| states | filled in | table | rows | MiB | MiB of indexes | bytes a row, with indexes |\n|---|---|---|---|---|---|---|\n")
-	for _, of := range g.results {
+	out.WriteString("\n## Postgres\n\nAs filled in bulk: indexes that grow by one row at a time are up to 50 % larger. The tables are those of the last size.\n\n" +
+		"| table | rows | MiB | MiB of indexes | bytes a row, with indexes |\n|---|---|---|---|---|\n")
+	for i, of := range g.results {
 		whole := int64(0)
-		for i, t := range of.tables {
-			size, filled := of.label(), fmt.Sprintf("%.0f s", of.fillTime.Seconds())
-			if i > 0 {
-				size, filled = "", ""
-			}
+		for _, t := range of.tables {
 			whole += t.heap + t.index
-			fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s |\n", size, filled, t.name, formatNumber(float64(t.rows), 0), formatMiB(t.heap), formatMiB(t.index),
-				formatNumber(float64(t.heap+t.index)/float64(max(1, t.rows)), 0))
+			if i == len(g.results)-1 {
+				fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", t.name, formatNumber(float64(t.rows), 0), formatMiB(t.heap), formatMiB(t.index),
+					formatNumber(float64(t.heap+t.index)/float64(max(1, t.rows)), 0))
+			}
 		}
-		fmt.Fprintf(out, "| | | all, for each state | %s | %s | | %s |\n", of.label(), formatMiB(whole), formatNumber(float64(whole)/float64(of.states), 0))
+		fmt.Fprintf(out, "| all, for each state | %s | %s | | %s |\n", of.label(), formatMiB(whole), formatNumber(float64(whole)/float64(of.states), 0))
 	}
 }
 
