@@ -7,7 +7,7 @@ import (
 
 // clockFlag bounds the difference between this machine's clock and the database's.
 type clockFlag struct {
-	MaxClockSkew pause `default:"10s" help:"Maximum difference between this machine's clock and the database's; beyond it, the node is not ready." variable:"OVATION_MAX_CLOCK_SKEW"`
+	MaxClockSkew pause `default:"10s" help:"Maximum difference between this machine's clock and the database's; beyond it, the node is not ready." env:"OVATION_MAX_CLOCK_SKEW"`
 }
 
 // tooFar returns an error if this machine's clock differs from the database's by more

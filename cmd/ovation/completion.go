@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -136,7 +137,7 @@ func completedFlags(f *kong.Flag) []completedFlag {
 		is.Values = choices[f.Tag.Type]
 	case f.Target.Type() == reflect.TypeFor[level]():
 		is.Values = levels
-	case f.Tag.Get("variable") == "OVATION_IMPORT_MAP": // it may also be a file
+	case slices.Contains(f.Envs, "OVATION_IMPORT_MAP"): // it may also be a file
 		is.Values, is.AnyValue = importer.Presets(), true
 	default:
 		is.AnyValue = true

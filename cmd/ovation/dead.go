@@ -28,7 +28,7 @@ type deadFlags struct {
 	queueFlags `embed:""`
 	prefixFlag `embed:""`
 
-	Covers bool `help:"Use the dead letters of jobs for video covers instead of those of actions." variable:"OVATION_DEAD_COVERS"`
+	Covers bool `help:"Use the dead letters of jobs for video covers instead of those of actions." env:"OVATION_DEAD_COVERS"`
 }
 
 // with opens the dead-letter queue, passes it to the function use, and closes it.
@@ -52,7 +52,7 @@ func (f deadFlags) with(ctx context.Context, use func(*amqp.DeadLetters) error) 
 type deadListCommand struct {
 	deadFlags `embed:""`
 
-	Limit int `default:"100" help:"Maximum number of dead letters to list." variable:"OVATION_DEAD_LIMIT"`
+	Limit int `default:"100" help:"Maximum number of dead letters to list." env:"OVATION_DEAD_LIMIT"`
 }
 
 // Run prints one line per dead letter.

@@ -29,14 +29,14 @@ type devCommand struct {
 	apiFlags        `embed:""`
 	keptEventsFlags `embed:""`
 
-	Demo               bool   `help:"Fill an empty database with demo data; turns on --dev-headers on a loopback address."   variable:"OVATION_DEMO"`
-	JWTSecret          secret `help:"Secret that verifies HS256 tokens; if empty, one is kept in the data folder." name:"jwt-secret"                         variable:"OVATION_JWT_SECRET"`
-	AccessLog          bool   `default:"true" help:"Log every request; those with an error are always logged." negatable:"" variable:"OVATION_ACCESS_LOG"`
-	Introspection      bool   `default:"true"                                                                      help:"Allow introspection queries." negatable:""                       variable:"OVATION_INTROSPECTION"`
-	Accounts           bool   `default:"true" help:"Let users register and log in." negatable:"" variable:"OVATION_ACCOUNTS"`
-	Videos             bool   `default:"true" help:"Let users publish videos; the files are in the data folder unless --blob-url is set." negatable:"" variable:"OVATION_VIDEOS"`
-	DevHeaders         bool   `help:"Accept X-Ovation-User from this machine without authentication; --demo implies it."      variable:"OVATION_DEV_HEADERS"`
-	InsecureDevHeaders bool   `help:"Accept X-Ovation-User even if other machines can connect."                 variable:"OVATION_INSECURE_DEV_HEADERS"`
+	Demo               bool   `help:"Fill an empty database with demo data; turns on --dev-headers on a loopback address."   env:"OVATION_DEMO"`
+	JWTSecret          secret `help:"Secret that verifies HS256 tokens; if empty, one is kept in the data folder." name:"jwt-secret"                         env:"OVATION_JWT_SECRET"`
+	AccessLog          bool   `default:"true" help:"Log every request; those with an error are always logged." negatable:"" env:"OVATION_ACCESS_LOG"`
+	Introspection      bool   `default:"true"                                                                      help:"Allow introspection queries." negatable:""                       env:"OVATION_INTROSPECTION"`
+	Accounts           bool   `default:"true" help:"Let users register and log in." negatable:"" env:"OVATION_ACCOUNTS"`
+	Videos             bool   `default:"true" help:"Let users publish videos; the files are in the data folder unless --blob-url is set." negatable:"" env:"OVATION_VIDEOS"`
+	DevHeaders         bool   `help:"Accept X-Ovation-User from this machine without authentication; --demo implies it."      env:"OVATION_DEV_HEADERS"`
+	InsecureDevHeaders bool   `help:"Accept X-Ovation-User even if other machines can connect."                 env:"OVATION_INSECURE_DEV_HEADERS"`
 }
 
 // Run serves the API until the program is stopped.

@@ -20,7 +20,7 @@ import (
 
 // postgresFlag holds the URL of the database.
 type postgresFlag struct {
-	PostgresURL string `help:"Database: postgres://user:password@host:port/name." name:"postgres-url" placeholder:"URL" variable:"OVATION_POSTGRES_URL"`
+	PostgresURL string `help:"Database: postgres://user:password@host:port/name." name:"postgres-url" placeholder:"URL" env:"OVATION_POSTGRES_URL"`
 }
 
 // openPostgres opens the database. Errors name the flag.
@@ -31,24 +31,24 @@ func (f postgresFlag) openPostgres(ctx context.Context, log *slog.Logger, now fu
 
 // prefixFlag holds the prefix that separates installations on the same servers.
 type prefixFlag struct {
-	Prefix string `default:"ovation" help:"Prefix of all keys in Redis and all queues in RabbitMQ; must be the same for all processes." type:"prefix" variable:"OVATION_PREFIX"`
+	Prefix string `default:"ovation" help:"Prefix of all keys in Redis and all queues in RabbitMQ; must be the same for all processes." type:"prefix" env:"OVATION_PREFIX"`
 }
 
 // redisFlag holds the URL of Redis.
 type redisFlag struct {
-	RedisURL string `help:"Redis or Redis Cluster: redis://user:password@host:port/0." name:"redis-url" placeholder:"URL" variable:"OVATION_REDIS_URL"`
+	RedisURL string `help:"Redis or Redis Cluster: redis://user:password@host:port/0." name:"redis-url" placeholder:"URL" env:"OVATION_REDIS_URL"`
 }
 
 // queueFlag holds the URL of the queue.
 type queueFlag struct {
-	RabbitMQURL string `help:"Queue: amqp://user:password@host:port/vhost." name:"rabbitmq-url" placeholder:"URL" variable:"OVATION_RABBITMQ_URL"`
+	RabbitMQURL string `help:"Queue: amqp://user:password@host:port/vhost." name:"rabbitmq-url" placeholder:"URL" env:"OVATION_RABBITMQ_URL"`
 }
 
 // queueFlags are the flags of a command that uses the queue.
 type queueFlags struct {
 	queueFlag `embed:""`
 
-	Partitions int `default:"4" help:"Number of partitions of the queue, 1 to 256; must be the same for all processes. Once the queues exist, ovation partitions changes it." type:"partitions" variable:"OVATION_PARTITIONS"`
+	Partitions int `default:"4" help:"Number of partitions of the queue, 1 to 256; must be the same for all processes. Once the queues exist, ovation partitions changes it." type:"partitions" env:"OVATION_PARTITIONS"`
 }
 
 // options returns the options of the queue.

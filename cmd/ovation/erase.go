@@ -23,9 +23,9 @@ type eraseCommand struct {
 	storeFlags `embed:""`
 	blobFlag   `embed:""`
 
-	User      string `help:"The user's id." placeholder:"USER" required:"" type:"user" variable:"OVATION_ERASE_USER"`
-	Tenant    string `default:"default" help:"The user's tenant." type:"tenant" variable:"OVATION_ERASE_TENANT"`
-	LogEvents bool   `help:"Log every change as an event, as ovation serve --events does." variable:"OVATION_ERASE_LOG_EVENTS"`
+	User      string `help:"The user's id." placeholder:"USER" required:"" type:"user" env:"OVATION_ERASE_USER"`
+	Tenant    string `default:"default" help:"The user's tenant." type:"tenant" env:"OVATION_ERASE_TENANT"`
+	LogEvents bool   `help:"Log every change as an event, as ovation serve --events does." env:"OVATION_ERASE_LOG_EVENTS"`
 
 	Yes bool `help:"Erase without asking; required if standard input is not a terminal."`
 }

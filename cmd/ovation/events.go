@@ -12,8 +12,8 @@ import (
 
 // eventsFlag switches on the log of events in a process that changes data.
 type eventsFlag struct {
-	Events   bool `help:"Log every change as an event, for ovation events; must be the same for all processes." negatable:"" variable:"OVATION_EVENTS"`
-	Trending bool `help:"Compute which subjects are interacted with most, for the query trending; logs events, which are kept for a day unless --events is set. Must be the same for all processes." negatable:"" variable:"OVATION_TRENDING"`
+	Events   bool `help:"Log every change as an event, for ovation events; must be the same for all processes." negatable:"" env:"OVATION_EVENTS"`
+	Trending bool `help:"Compute which subjects are interacted with most, for the query trending; logs events, which are kept for a day unless --events is set. Must be the same for all processes." negatable:"" env:"OVATION_TRENDING"`
 }
 
 // trendingKeep is how long events are kept that are logged for trends alone. It bounds how
@@ -34,7 +34,7 @@ type keptEventsFlags struct {
 	eventsFlag   `embed:""`
 	webhookFlags `embed:""`
 
-	EventsKeep lifetime `default:"168h" help:"How long to keep events." variable:"OVATION_EVENTS_KEEP"`
+	EventsKeep lifetime `default:"168h" help:"How long to keep events." env:"OVATION_EVENTS_KEEP"`
 }
 
 // checkEvents returns a usage error if there are webhooks and nothing to post.
@@ -58,10 +58,10 @@ func (f keptEventsFlags) eventOptions(config siteConfig) storage.EventOptions {
 type eventsCommand struct {
 	eventLogFlags `embed:""`
 
-	From   string `default:"start" help:"Begin after the event with this id, at the start of the log, or at its end." placeholder:"ID|start|end" variable:"OVATION_EVENTS_FROM"`
-	Follow bool   `help:"At the end of the log, wait for more." variable:"OVATION_EVENTS_FOLLOW"`
-	Biz    string `help:"Only events of this kind of content." placeholder:"BIZ" type:"biz" variable:"OVATION_EVENTS_BIZ"`
-	Tenant string `help:"Only events of this tenant." placeholder:"TENANT" type:"tenant" variable:"OVATION_EVENTS_TENANT"`
+	From   string `default:"start" help:"Begin after the event with this id, at the start of the log, or at its end." placeholder:"ID|start|end" env:"OVATION_EVENTS_FROM"`
+	Follow bool   `help:"At the end of the log, wait for more." env:"OVATION_EVENTS_FOLLOW"`
+	Biz    string `help:"Only events of this kind of content." placeholder:"BIZ" type:"biz" env:"OVATION_EVENTS_BIZ"`
+	Tenant string `help:"Only events of this tenant." placeholder:"TENANT" type:"tenant" env:"OVATION_EVENTS_TENANT"`
 }
 
 // Help returns the text between the command's summary and its flags.

@@ -21,10 +21,10 @@ import (
 type exportCommand struct {
 	storeFlags `embed:""`
 
-	Tenant    string `default:"default" help:"Tenant to export." type:"tenant" variable:"OVATION_EXPORT_TENANT"`
-	User      string `help:"Export only what belongs to this user." placeholder:"USER" type:"user" variable:"OVATION_EXPORT_USER"`
-	Out       string `help:"File to write; if empty, standard output. It appears under this name once it is complete." placeholder:"FILE" variable:"OVATION_EXPORT_OUT"`
-	Passwords bool   `help:"Include the hashes of passwords, without which no account can log in after an import." variable:"OVATION_EXPORT_PASSWORDS"`
+	Tenant    string `default:"default" help:"Tenant to export." type:"tenant" env:"OVATION_EXPORT_TENANT"`
+	User      string `help:"Export only what belongs to this user." placeholder:"USER" type:"user" env:"OVATION_EXPORT_USER"`
+	Out       string `help:"File to write; if empty, standard output. It appears under this name once it is complete." placeholder:"FILE" env:"OVATION_EXPORT_OUT"`
+	Passwords bool   `help:"Include the hashes of passwords, without which no account can log in after an import." env:"OVATION_EXPORT_PASSWORDS"`
 }
 
 // Help returns the text between the command's summary and its flags.

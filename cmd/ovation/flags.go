@@ -79,8 +79,8 @@ func flagsOf(model *kong.Application, commands ...string) (out []*describedFlag)
 			f := byName[name]
 			if f == nil {
 				f = &describedFlag{name: name, help: escapeCell(flag.Help), defaults: map[string]string{}}
-				if variable := flag.Tag.Get("variable"); variable != "" {
-					f.variable = "`" + variable + "`"
+				if len(flag.Envs) > 0 {
+					f.variable = "`" + flag.Envs[0] + "`"
 				}
 				byName[name], out = f, append(out, f)
 			}

@@ -29,7 +29,7 @@ const chooseFolder = "choose another folder by --data or OVATION_DATA"
 
 // dataFlag holds the path of the data folder.
 type dataFlag struct {
-	Data string `default:".ovation" help:"Folder of the database file and related files." type:"folder" variable:"OVATION_DATA"`
+	Data string `default:".ovation" help:"Folder of the database file and related files." type:"folder" env:"OVATION_DATA"`
 }
 
 // file returns the path of a file in the folder.

@@ -16,8 +16,8 @@ import (
 // no other program.
 type healthCommand struct {
 	URL  string  `arg:""                   help:"URL of the node: http://host:port; if empty, --addr on this machine." optional:""`
-	Addr address `default:"127.0.0.1:8080" help:"Address that the node listens on."                                        variable:"OVATION_ADDR"`
-	Live bool    `help:"Check whether the node is running (/healthz) instead of ready for requests (/readyz)."                     variable:"OVATION_HEALTH_LIVE"`
+	Addr address `default:"127.0.0.1:8080" help:"Address that the node listens on."                                        env:"OVATION_ADDR"`
+	Live bool    `help:"Check whether the node is running (/healthz) instead of ready for requests (/readyz)."                     env:"OVATION_HEALTH_LIVE"`
 }
 
 // healthTimeout is how long a node may take to answer.

@@ -20,40 +20,40 @@ type importCommand struct {
 
 	File string `arg:"" help:"The file, plain, gzip, bzip2, zstd or zip; - is standard input."`
 
-	Map       string `help:"Mapping to begin with: a name (deskdrop, getstream, hasura, interactive, mastodon_bookmarks, mastodon_likes, postgraphile, user_collection_biz, user_like, user_like_biz, user_like_stat, work_likes), or a JSON file as shown above." placeholder:"NAME" variable:"OVATION_IMPORT_MAP"`
-	Subjects  bool   `help:"The file declares authors: columns biz, bizId, author and at." variable:"OVATION_IMPORT_SUBJECTS"`
-	Format    string `help:"Format; if empty, detected from the file's name or first line." placeholder:"csv|json|ndjson" type:"format" variable:"OVATION_IMPORT_FORMAT"`
-	Delimiter string `help:"Separator of CSV fields: one character, for example ';', or tab; if empty, detected from the header." placeholder:"CHARACTER" type:"delimiter" variable:"OVATION_IMPORT_DELIMITER"`
-	Rows      string `help:"Path of the list of rows in a JSON document, for example data.likes; if empty, its first list of objects." placeholder:"PATH" variable:"OVATION_IMPORT_ROWS"`
-	Tenant    string `default:"default" help:"Tenant to import into." type:"tenant" variable:"OVATION_IMPORT_TENANT"`
-	Strict    bool   `help:"Stop at the first bad row."                               variable:"OVATION_IMPORT_STRICT"`
-	LogEvents bool   `help:"Log every change as an event, as ovation serve --events does." variable:"OVATION_IMPORT_LOG_EVENTS"`
-	DryRun    bool   `help:"Show the first five rows as they are understood, and what would be imported, and import nothing." variable:"OVATION_IMPORT_DRY_RUN"`
+	Map       string `help:"Mapping to begin with: a name (deskdrop, getstream, hasura, interactive, mastodon_bookmarks, mastodon_likes, postgraphile, user_collection_biz, user_like, user_like_biz, user_like_stat, work_likes), or a JSON file as shown above." placeholder:"NAME" env:"OVATION_IMPORT_MAP"`
+	Subjects  bool   `help:"The file declares authors: columns biz, bizId, author and at." env:"OVATION_IMPORT_SUBJECTS"`
+	Format    string `help:"Format; if empty, detected from the file's name or first line." placeholder:"csv|json|ndjson" type:"format" env:"OVATION_IMPORT_FORMAT"`
+	Delimiter string `help:"Separator of CSV fields: one character, for example ';', or tab; if empty, detected from the header." placeholder:"CHARACTER" type:"delimiter" env:"OVATION_IMPORT_DELIMITER"`
+	Rows      string `help:"Path of the list of rows in a JSON document, for example data.likes; if empty, its first list of objects." placeholder:"PATH" env:"OVATION_IMPORT_ROWS"`
+	Tenant    string `default:"default" help:"Tenant to import into." type:"tenant" env:"OVATION_IMPORT_TENANT"`
+	Strict    bool   `help:"Stop at the first bad row."                               env:"OVATION_IMPORT_STRICT"`
+	LogEvents bool   `help:"Log every change as an event, as ovation serve --events does." env:"OVATION_IMPORT_LOG_EVENTS"`
+	DryRun    bool   `help:"Show the first five rows as they are understood, and what would be imported, and import nothing." env:"OVATION_IMPORT_DRY_RUN"`
 
-	Biz       string            `help:"Kind of content of every row, for example article." placeholder:"BIZ" type:"biz" variable:"OVATION_IMPORT_BIZ"`
-	BizColumn string            `help:"Column of the kind of content, instead of --biz (biz)."                                                               placeholder:"COLUMN"          variable:"OVATION_IMPORT_BIZ_COLUMN"`
-	Columns   []string          `help:"Names of the columns of a CSV file without a header, in order; an empty name skips a column." placeholder:"NAME,…" sep:"," variable:"OVATION_IMPORT_COLUMNS"`
-	User      string            `help:"Column of the user's id (user)."                                                                  placeholder:"COLUMN"          variable:"OVATION_IMPORT_USER"`
-	UserID    string            `name:"user-id" help:"User of every row, instead of --user, for a file of one user." placeholder:"USER" type:"user" variable:"OVATION_IMPORT_USER_ID"`
-	Subject   string            `help:"Column of the content's id (subject)."                                                            placeholder:"COLUMN"          variable:"OVATION_IMPORT_SUBJECT"`
-	All       string            `help:"Action of every row, for a file without a column for it: read, like, dislike, clear, collect, uncollect, follow, unfollow, author or comment." placeholder:"ACTION" type:"action" variable:"OVATION_IMPORT_ALL"`
-	Event     string            `help:"Column of the event's name (event)."                                                          placeholder:"COLUMN"          variable:"OVATION_IMPORT_EVENT"`
-	Events    map[string]string `help:"Meanings of the values of that column: read, like, dislike, clear, unlike, undislike, collect, uncollect, follow, unfollow, author, comment or skip." mapsep:","                    placeholder:"VALUE=ACTION,…"         variable:"OVATION_IMPORT_EVENTS"`
-	Unmapped  string            `help:"What becomes of rows with other events: skip counts them, bad makes them bad rows (skip)." placeholder:"skip|bad" type:"unmapped" variable:"OVATION_IMPORT_UNMAPPED"`
-	Deleted   string            `help:"Column that marks rows as deleted, by a time, 1, t or true; a deleted row undoes its action." placeholder:"COLUMN" variable:"OVATION_IMPORT_DELETED"`
-	Folder    string            `help:"Column of the folder of a collection, one of its user: a name, or an id with --folder-names. Missing folders are created." placeholder:"COLUMN" variable:"OVATION_IMPORT_FOLDER"`
-	Counts    map[string]string `help:"The file is a table of counts, in these columns: read, like, dislike, collect, follow. Missing reads are added, other counts compared." mapsep:"," placeholder:"COUNT=COLUMN,…" variable:"OVATION_IMPORT_COUNTS"`
-	Time      string            `help:"Column of the time (time)."                                                                       placeholder:"COLUMN"          variable:"OVATION_IMPORT_TIME"`
-	TimeUnit  string            `help:"Unit of the time: s, ms or us since 1970, rfc3339, or auto for any of them and the times of databases (rfc3339)." placeholder:"UNIT" type:"unit" variable:"OVATION_IMPORT_TIME_UNIT"`
+	Biz       string            `help:"Kind of content of every row, for example article." placeholder:"BIZ" type:"biz" env:"OVATION_IMPORT_BIZ"`
+	BizColumn string            `help:"Column of the kind of content, instead of --biz (biz)."                                                               placeholder:"COLUMN"          env:"OVATION_IMPORT_BIZ_COLUMN"`
+	Columns   []string          `help:"Names of the columns of a CSV file without a header, in order; an empty name skips a column." placeholder:"NAME,…" sep:"," env:"OVATION_IMPORT_COLUMNS"`
+	User      string            `help:"Column of the user's id (user)."                                                                  placeholder:"COLUMN"          env:"OVATION_IMPORT_USER"`
+	UserID    string            `name:"user-id" help:"User of every row, instead of --user, for a file of one user." placeholder:"USER" type:"user" env:"OVATION_IMPORT_USER_ID"`
+	Subject   string            `help:"Column of the content's id (subject)."                                                            placeholder:"COLUMN"          env:"OVATION_IMPORT_SUBJECT"`
+	All       string            `help:"Action of every row, for a file without a column for it: read, like, dislike, clear, collect, uncollect, follow, unfollow, author or comment." placeholder:"ACTION" type:"action" env:"OVATION_IMPORT_ALL"`
+	Event     string            `help:"Column of the event's name (event)."                                                          placeholder:"COLUMN"          env:"OVATION_IMPORT_EVENT"`
+	Events    map[string]string `help:"Meanings of the values of that column: read, like, dislike, clear, unlike, undislike, collect, uncollect, follow, unfollow, author, comment or skip." mapsep:","                    placeholder:"VALUE=ACTION,…"         env:"OVATION_IMPORT_EVENTS"`
+	Unmapped  string            `help:"What becomes of rows with other events: skip counts them, bad makes them bad rows (skip)." placeholder:"skip|bad" type:"unmapped" env:"OVATION_IMPORT_UNMAPPED"`
+	Deleted   string            `help:"Column that marks rows as deleted, by a time, 1, t or true; a deleted row undoes its action." placeholder:"COLUMN" env:"OVATION_IMPORT_DELETED"`
+	Folder    string            `help:"Column of the folder of a collection, one of its user: a name, or an id with --folder-names. Missing folders are created." placeholder:"COLUMN" env:"OVATION_IMPORT_FOLDER"`
+	Counts    map[string]string `help:"The file is a table of counts, in these columns: read, like, dislike, collect, follow. Missing reads are added, other counts compared." mapsep:"," placeholder:"COUNT=COLUMN,…" env:"OVATION_IMPORT_COUNTS"`
+	Time      string            `help:"Column of the time (time)."                                                                       placeholder:"COLUMN"          env:"OVATION_IMPORT_TIME"`
+	TimeUnit  string            `help:"Unit of the time: s, ms or us since 1970, rfc3339, or auto for any of them and the times of databases (rfc3339)." placeholder:"UNIT" type:"unit" env:"OVATION_IMPORT_TIME_UNIT"`
 
-	TimeFormat string `help:"Format of the time instead of a unit, as for strptime: %Y-%m-%d %H:%M:%S, for example." placeholder:"FORMAT" variable:"OVATION_IMPORT_TIME_FORMAT"`
-	TimeZone   string `help:"Zone of times whose format has none: UTC (the default), Europe/Berlin or +02:00, for example." placeholder:"ZONE" type:"zone" variable:"OVATION_IMPORT_TIME_ZONE"`
-	At         string `help:"Time of the rows of a file without times: RFC 3339, or a date; each row is a microsecond later than the one before." placeholder:"TIME" type:"at" variable:"OVATION_IMPORT_AT"`
+	TimeFormat string `help:"Format of the time instead of a unit, as for strptime: %Y-%m-%d %H:%M:%S, for example." placeholder:"FORMAT" env:"OVATION_IMPORT_TIME_FORMAT"`
+	TimeZone   string `help:"Zone of times whose format has none: UTC (the default), Europe/Berlin or +02:00, for example." placeholder:"ZONE" type:"zone" env:"OVATION_IMPORT_TIME_ZONE"`
+	At         string `help:"Time of the rows of a file without times: RFC 3339, or a date; each row is a microsecond later than the one before." placeholder:"TIME" type:"at" env:"OVATION_IMPORT_AT"`
 
-	FolderNames string `help:"File with the names of folders: columns id and name, in the formats above." placeholder:"FILE" variable:"OVATION_IMPORT_FOLDER_NAMES"`
+	FolderNames string `help:"File with the names of folders: columns id and name, in the formats above." placeholder:"FILE" env:"OVATION_IMPORT_FOLDER_NAMES"`
 
-	Text        string `help:"Column of a comment's text, for files with comments." placeholder:"COLUMN" variable:"OVATION_IMPORT_TEXT"`
-	Placeholder string `help:"Text of comments that have none; if not set, they are bad rows." placeholder:"TEXT" type:"comment" variable:"OVATION_IMPORT_PLACEHOLDER"`
+	Text        string `help:"Column of a comment's text, for files with comments." placeholder:"COLUMN" env:"OVATION_IMPORT_TEXT"`
+	Placeholder string `help:"Text of comments that have none; if not set, they are bad rows." placeholder:"TEXT" type:"comment" env:"OVATION_IMPORT_PLACEHOLDER"`
 }
 
 // Help returns the text between the command's summary and its flags.

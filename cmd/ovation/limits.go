@@ -13,19 +13,19 @@ import (
 
 // limitFlags are the flags that limit clients' requests.
 type limitFlags struct {
-	RatePerUser     int            `default:"15000" help:"Cost per second of one signed-in user's requests, in units of about 1 µs of CPU time, with bursts of ten times as much; 0 means no limit." type:"units" variable:"OVATION_RATE_PER_USER"`
-	RatePerAddress  int            `default:"20000" help:"Cost per second of anonymous requests from one address (for IPv6, one /64; its /56 and /48 have 2 and 4 times as much); 0 means no limit." type:"units" variable:"OVATION_RATE_PER_ADDRESS"`
-	RatePerSocket   int            `default:"15000" help:"Cost per second of one WebSocket; 0 means no limit." type:"units" variable:"OVATION_RATE_PER_SOCKET"`
-	MessagesPerUser int            `default:"120" help:"Messages per minute that one user may send through one node; 0 means no limit." type:"units" variable:"OVATION_MESSAGES_PER_USER"`
-	TrustedProxies  []proxyNetwork `help:"Proxies whose X-Forwarded-For or Forwarded header is trusted, comma-separated: 10.0.0.0/8, 127.0.0.1."        variable:"OVATION_TRUSTED_PROXIES"`
+	RatePerUser     int            `default:"15000" help:"Cost per second of one signed-in user's requests, in units of about 1 µs of CPU time, with bursts of ten times as much; 0 means no limit." type:"units" env:"OVATION_RATE_PER_USER"`
+	RatePerAddress  int            `default:"20000" help:"Cost per second of anonymous requests from one address (for IPv6, one /64; its /56 and /48 have 2 and 4 times as much); 0 means no limit." type:"units" env:"OVATION_RATE_PER_ADDRESS"`
+	RatePerSocket   int            `default:"15000" help:"Cost per second of one WebSocket; 0 means no limit." type:"units" env:"OVATION_RATE_PER_SOCKET"`
+	MessagesPerUser int            `default:"120" help:"Messages per minute that one user may send through one node; 0 means no limit." type:"units" env:"OVATION_MESSAGES_PER_USER"`
+	TrustedProxies  []proxyNetwork `help:"Proxies whose X-Forwarded-For or Forwarded header is trusted, comma-separated: 10.0.0.0/8, 127.0.0.1."        env:"OVATION_TRUSTED_PROXIES"`
 
-	MaxStreamsPerAddress       int `default:"1000" help:"Maximum number of open WebSockets and event streams of anonymous viewers per address." type:"streams" variable:"OVATION_MAX_STREAMS_PER_ADDRESS"`
-	MaxSubscriptionsPerUser    int `default:"2500" help:"Maximum number of open subscriptions per signed-in user." type:"streams" variable:"OVATION_MAX_SUBSCRIPTIONS_PER_USER"`
-	MaxSubscriptionsPerAddress int `default:"5000" help:"Maximum number of open subscriptions of anonymous viewers per address." type:"streams" variable:"OVATION_MAX_SUBSCRIPTIONS_PER_ADDRESS"`
-	AnonymousPercent           int `default:"75" help:"Percentage of all streams and subscriptions that anonymous viewers may use, 1 to 100." type:"percentage" variable:"OVATION_ANONYMOUS_PERCENT"`
+	MaxStreamsPerAddress       int `default:"1000" help:"Maximum number of open WebSockets and event streams of anonymous viewers per address." type:"streams" env:"OVATION_MAX_STREAMS_PER_ADDRESS"`
+	MaxSubscriptionsPerUser    int `default:"2500" help:"Maximum number of open subscriptions per signed-in user." type:"streams" env:"OVATION_MAX_SUBSCRIPTIONS_PER_USER"`
+	MaxSubscriptionsPerAddress int `default:"5000" help:"Maximum number of open subscriptions of anonymous viewers per address." type:"streams" env:"OVATION_MAX_SUBSCRIPTIONS_PER_ADDRESS"`
+	AnonymousPercent           int `default:"75" help:"Percentage of all streams and subscriptions that anonymous viewers may use, 1 to 100." type:"percentage" env:"OVATION_ANONYMOUS_PERCENT"`
 
-	MaxBatchOperations int `default:"10" help:"Maximum number of operations in one HTTP request, as a JSON array; 0 refuses such batches." type:"batch" variable:"OVATION_MAX_BATCH_OPERATIONS"`
-	MaxMutationFields  int `default:"10" help:"Maximum number of root fields of a mutation." type:"fields" variable:"OVATION_MAX_MUTATION_FIELDS"`
+	MaxBatchOperations int `default:"10" help:"Maximum number of operations in one HTTP request, as a JSON array; 0 refuses such batches." type:"batch" env:"OVATION_MAX_BATCH_OPERATIONS"`
+	MaxMutationFields  int `default:"10" help:"Maximum number of root fields of a mutation." type:"fields" env:"OVATION_MAX_MUTATION_FIELDS"`
 }
 
 func (f limitFlags) limiter(log *slog.Logger, registry prometheus.Registerer) *rate.Limiter {

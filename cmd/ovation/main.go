@@ -137,6 +137,9 @@ func (p *program) run(args []string) int {
 		mappers(),
 		kong.Resolvers(variables(p.getenv)),
 	)
+	if err == nil {
+		err = adaptValues(parser.Model)
+	}
 	if err != nil {
 		sayf(p.stderr, "ovation: %v\n", err)
 		return exitFailed

@@ -9,8 +9,8 @@ import (
 
 // schemaCommand prints the GraphQL schema or the OpenAPI document, and nothing else.
 type schemaCommand struct {
-	Federation bool `help:"Print the schema of a subgraph of Apollo Federation, for composition." variable:"OVATION_FEDERATION"`
-	OpenAPI    bool `help:"Print the OpenAPI document of /douyin/, uploads and files, as JSON." name:"openapi" variable:"OVATION_SCHEMA_OPENAPI"`
+	Federation bool `help:"Print the schema of a subgraph of Apollo Federation, for composition." env:"OVATION_FEDERATION"`
+	OpenAPI    bool `help:"Print the OpenAPI document of /douyin/, uploads and files, as JSON." name:"openapi" env:"OVATION_SCHEMA_OPENAPI"`
 }
 
 // Run prints the schema or the document.

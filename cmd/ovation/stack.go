@@ -27,9 +27,9 @@ type stackCommand struct {
 	servicesFlags `embed:""`
 	eventsFlag    `embed:""`
 
-	Addr      address `default:"127.0.0.1:8080"                                                            help:"Address to listen on; port 0 is any free one." variable:"OVATION_ADDR"`
-	JWTSecret secret  `help:"Secret that verifies HS256 tokens; if empty, one is kept in the data folder." name:"jwt-secret"                                    variable:"OVATION_JWT_SECRET"`
-	LogLevel  level   `default:"info"                                                                      help:"What to log: debug, info, warn or error."      variable:"OVATION_LOG_LEVEL"`
+	Addr      address `default:"127.0.0.1:8080"                                                            help:"Address to listen on; port 0 is any free one." env:"OVATION_ADDR"`
+	JWTSecret secret  `help:"Secret that verifies HS256 tokens; if empty, one is kept in the data folder." name:"jwt-secret"                                    env:"OVATION_JWT_SECRET"`
+	LogLevel  level   `default:"info"                                                                      help:"What to log: debug, info, warn or error."      env:"OVATION_LOG_LEVEL"`
 }
 
 const (

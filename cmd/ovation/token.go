@@ -14,13 +14,13 @@ import (
 type tokenCommand struct {
 	dataFlag `embed:""`
 
-	User      string   `help:"The user's id." placeholder:"USER" required:"" type:"user" variable:"OVATION_TOKEN_USER"`
-	Tenant    string   `default:"default" help:"The user's tenant." type:"tenant" variable:"OVATION_TOKEN_TENANT"`
-	TTL       lifetime `default:"24h"                                                     help:"How long the token is valid, for example 30m." name:"ttl"                      variable:"OVATION_TOKEN_TTL"`
-	Issuer    string   `help:"Its iss claim; none if empty."                              variable:"OVATION_ISSUER"`
-	Audience  string   `help:"Its aud claim; none if empty."                              variable:"OVATION_AUDIENCE"`
-	Scope     string   `help:"Its scope claim: of moderate, subjects:write and actions:write those wanted, separated by a space; none if empty." variable:"OVATION_TOKEN_SCOPE"`
-	JWTSecret secret   `help:"Secret to sign with; if empty, the one in the data folder." name:"jwt-secret"                  variable:"OVATION_JWT_SECRET"`
+	User      string   `help:"The user's id." placeholder:"USER" required:"" type:"user" env:"OVATION_TOKEN_USER"`
+	Tenant    string   `default:"default" help:"The user's tenant." type:"tenant" env:"OVATION_TOKEN_TENANT"`
+	TTL       lifetime `default:"24h"                                                     help:"How long the token is valid, for example 30m." name:"ttl"                      env:"OVATION_TOKEN_TTL"`
+	Issuer    string   `help:"Its iss claim; none if empty."                              env:"OVATION_ISSUER"`
+	Audience  string   `help:"Its aud claim; none if empty."                              env:"OVATION_AUDIENCE"`
+	Scope     string   `help:"Its scope claim: of moderate, subjects:write and actions:write those wanted, separated by a space; none if empty." env:"OVATION_TOKEN_SCOPE"`
+	JWTSecret secret   `help:"Secret to sign with; if empty, the one in the data folder." name:"jwt-secret"                  env:"OVATION_JWT_SECRET"`
 }
 
 // Help returns the text between the command's summary and its flags.

@@ -10,8 +10,8 @@ import (
 
 // trustedFlags are the flags for trusted documents.
 type trustedFlags struct {
-	TrustedDocuments []string `help:"Manifests of trusted documents, which requests may name by id, comma-separated: those of Relay, Apollo or GraphQL Code Generator." placeholder:"FILE,…" variable:"OVATION_TRUSTED_DOCUMENTS"`
-	OnlyTrusted      bool     `help:"Refuse all documents except those of --trusted-documents." variable:"OVATION_ONLY_TRUSTED"`
+	TrustedDocuments []string `help:"Manifests of trusted documents, which requests may name by id, comma-separated: those of Relay, Apollo or GraphQL Code Generator." placeholder:"FILE,…" env:"OVATION_TRUSTED_DOCUMENTS"`
+	OnlyTrusted      bool     `help:"Refuse all documents except those of --trusted-documents." env:"OVATION_ONLY_TRUSTED"`
 }
 
 // checkTrusted returns a usage error if every document would be refused.

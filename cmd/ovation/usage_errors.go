@@ -4,42 +4,38 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 )
 
-var (
-	noValue      = regexp.MustCompile(`expected \w+ value but got "EOL" \(<EOL>\)`)
-	anotherFlag  = regexp.MustCompile(`expected \w+ value but got ("[^"]*") \([^)]*\)`)
-	unknownFlag  = regexp.MustCompile(`^unknown flag (-\S+?)(?:, did you mean .*)?$`)
-	unexpected   = regexp.MustCompile(`^unexpected argument (\S+?)(?:, did you mean .*)?$`)
-	missingFlags = regexp.MustCompile(`^missing flags: (.+)$`)
-	missingArg   = regexp.MustCompile(`^expected "(<[^"]+>)"$`)
-	flagValue    = regexp.MustCompile(`=[^,]*`)
-)
-
 // explain returns a clearer message for err, an error from the parser, and the command
 // that the message is about. For an unknown flag or command, the message proposes a
 // similar name. For a missing flag or argument, the message shows an example.
 func explain(err error, app *kong.Application) (message, command string) {
-	message = noValue.ReplaceAllLiteralString(err.Error(), "a value is missing")
-	message = anotherFlag.ReplaceAllString(message, "a value is missing before $1")
+	message = err.Error()
 	wrong, is := errors.AsType[*kong.ParseError](err)
-	if !is || wrong.Context == nil {
+	if !is {
 		return message, app.Name
 	}
-	if found := unknownFlag.FindStringSubmatch(message); found != nil {
-		message = "unknown flag " + found[1] + suggestFlag(found[1], wrong.Context, app)
+	parsed := wrong.Context
+	at := cmp.Or(parsed.Selected(), app.Node)
+	if _, is := errors.AsType[*valueError](err); is {
+		return message, at.FullPath()
 	}
-	at := cmp.Or(wrong.Context.Selected(), app.Node)
-	if found := unexpected.FindStringSubmatch(message); found != nil {
-		message = "unexpected argument " + found[1] + suggestCommand(found[1], at)
+	if parsed.Error != nil {
+		// kong has stopped at an argument, behind the last one of Path. Its suggestion is
+		// replaced.
+		message, _, _ = strings.Cut(message, ", did you mean ")
+		argument := parsed.Path[len(parsed.Path)-1].Remainder()[0]
+		if strings.HasPrefix(argument, "-") {
+			return message + suggestFlag(argument, parsed), at.FullPath()
+		}
+		return message + suggestCommand(argument, at), at.FullPath()
 	}
-	if missing := missingIn(message); missing != "" {
-		message = missing + " is missing"
+	if missing := missingIn(parsed, at); len(missing) > 0 {
+		message = strings.Join(missing, ", ") + " is missing"
 		if example := at.Tag.Get("example"); example != "" {
 			message += "; for example: " + example
 		}
@@ -47,16 +43,19 @@ func explain(err error, app *kong.Application) (message, command string) {
 	return message, at.FullPath()
 }
 
-// missingIn returns the missing flags or the missing argument that the parser's message
-// names. It returns "" for any other message.
-func missingIn(message string) string {
-	if found := missingFlags.FindStringSubmatch(message); found != nil {
-		return flagValue.ReplaceAllString(found[1], "")
+// missingIn returns the required flags and arguments that are not set.
+func missingIn(parsed *kong.Context, at *kong.Node) (names []string) {
+	for _, flag := range parsed.Flags() {
+		if flag.Required && !flag.Set {
+			names = append(names, flag.ShortSummary())
+		}
 	}
-	if found := missingArg.FindStringSubmatch(message); found != nil {
-		return found[1]
+	for _, argument := range at.Positional {
+		if argument.Required && !argument.Set {
+			names = append(names, argument.ShortSummary())
+		}
 	}
-	return ""
+	return names
 }
 
 // otherNames maps the names that flags have in other programs to the names of the
@@ -75,12 +74,16 @@ var otherNames = map[string][]string{
 // suggestFlag returns the end of a message about an unknown flag. It proposes a similar
 // flag of the same command, or names the commands that have the flag. If there is
 // neither, suggestFlag returns "".
-func suggestFlag(flag string, at *kong.Context, app *kong.Application) string {
-	name := strings.TrimLeft(flag, "-")
-	flags := at.Flags()
-	known := make([]string, len(flags))
-	for i, f := range flags {
-		known[i] = f.Name
+func suggestFlag(argument string, at *kong.Context) string {
+	name, _, _ := strings.Cut(strings.TrimLeft(argument, "-"), "=")
+	var known []string
+	for _, f := range at.Flags() {
+		for _, is := range completedFlags(f) {
+			known = append(known, is.Name)
+		}
+	}
+	if slices.Contains(known, name) {
+		return "" // the value of a negation is invalid
 	}
 	for _, other := range otherNames[name] {
 		if slices.Contains(known, other) {
@@ -91,7 +94,7 @@ func suggestFlag(flag string, at *kong.Context, app *kong.Application) string {
 		return fmt.Sprintf("; did you mean --%s?", near)
 	}
 	var commands []string
-	for _, command := range app.Leaves(true) {
+	for _, command := range at.Model.Leaves(true) {
 		if slices.ContainsFunc(command.Flags, func(f *kong.Flag) bool { return f.Name == name }) {
 			commands = append(commands, command.FullPath())
 		}

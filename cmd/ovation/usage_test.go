@@ -19,7 +19,7 @@ func TestEveryFlagHasAVariableAndHelp(t *testing.T) {
 			if strings.HasSuffix(command.FullPath(), " replay") && (flag.Name == "all" || flag.Name == "force") || command.FullPath() == "ovation erase" && flag.Name == "yes" {
 				continue // too dangerous for a variable, which might be set unnoticed
 			}
-			variable := flag.Tag.Get("variable")
+			variable := strings.Join(flag.Envs, ",")
 			if !strings.HasPrefix(variable, "OVATION_") || flag.Help == "" {
 				t.Errorf("%s --%s has variable %q, help %q, want OVATION_… and a text", command.Name, flag.Name, variable, flag.Help)
 			}
@@ -79,6 +79,29 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+// A flag precedes its variable, and the variable the default. The environment of the test
+// itself has a PATH, which does not count.
+func TestVariablesComeFromTheProgramOnly(t *testing.T) {
+	for _, c := range []struct{ variable, flag, want string }{
+		{"", "", "default"},
+		{"variable", "", "variable"},
+		{"variable", "--path=flag", "flag"},
+		{"", "--path=", ""},
+	} {
+		var line struct {
+			Path string `default:"default" env:"PATH"`
+		}
+		parser, err := kong.New(&line, kong.Resolvers(variables(environment("PATH", c.variable))))
+		must(t, err)
+		must(t, adaptValues(parser.Model))
+		_, err = parser.Parse(strings.Fields(c.flag))
+		must(t, err)
+		if line.Path != c.want {
+			t.Errorf("variable %q, flag %q: got %q, want %q", c.variable, c.flag, line.Path, c.want)
+		}
+	}
+}
+
 // Every variable that docker-compose.yml sets is one of a flag.
 func TestComposeSetsVariablesOfFlags(t *testing.T) {
 	text, err := os.ReadFile("../../docker-compose.yml")
@@ -88,7 +111,9 @@ func TestComposeSetsVariablesOfFlags(t *testing.T) {
 	known := map[string]bool{"OVATION_DATABASE_PASSWORD": true} // of Postgres
 	for _, command := range parser.Model.Leaves(false) {
 		for _, flag := range command.Flags {
-			known[flag.Tag.Get("variable")] = true
+			for _, variable := range flag.Envs {
+				known[variable] = true
+			}
 		}
 	}
 	set := regexp.MustCompile(`(?m)^ +(OVATION_[A-Z_]+):`).FindAllStringSubmatch(string(text), -1)
@@ -126,6 +151,10 @@ func TestUsageErrorsNameTheCauseAndItsSource(t *testing.T) {
 		{"", "", []string{`expected one of "dev"`}},
 		{"", "dev --addr", []string{"--addr: a value is missing\n"}},
 		{"", "dev --addr --demo", []string{`--addr: a value is missing before "--demo"`}},
+		{"", "dev --trusted-documents", []string{"--trusted-documents: a value is missing\n"}},
+		{"", "dev --jwt-secret -hush", []string{"--jwt-secret: a value is missing; if it begins with -, write --jwt-secret=SECRET\n"}},
+		{"", "dev --no-access-log=perhaps", []string{`must be true, 1, yes, false, 0 or no but got "perhaps"` + "\n"}},
+		{"OVATION_TOKEN_TENANT=A", "token", []string{"--tenant: from the variable OVATION_TOKEN_TENANT: tenant must be"}},
 		{"", "token --user a --ttl", []string{"--ttl: a value is missing\n"}},
 		{"OVATION_RABBITMQ_URL=amqp://x OVATION_DEAD_ALL=1", "dead replay", []string{"--all"}},
 		{"", "dev --addr host:http", []string{"is not an address"}},

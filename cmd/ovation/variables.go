@@ -30,32 +30,71 @@ import (
 // unset.
 func variables(getenv func(string) string) kong.Resolver {
 	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-		name := flag.Tag.Get("variable")
-		if name == "" {
-			return nil, nil
-		}
-		value := getenv(name)
-		if value == "" {
-			return nil, nil
-		}
-		// The value is parsed here, so that the error can name the variable.
-		trial := reflect.New(flag.Target.Type()).Elem()
-		if err := flag.Parse(kong.Scan().PushTyped(value, kong.FlagValueToken), trial); err != nil {
-			if inner := errors.Unwrap(err); inner != nil {
-				err = inner // the message names the flag already
+		for _, name := range flag.Envs {
+			value := getenv(name)
+			if value == "" {
+				continue
 			}
-			return nil, fmt.Errorf("from the variable %s: %w", name, err)
+			// The value is parsed here, so that the error can name the variable.
+			scan := kong.ScanFromTokens(kong.Token{Type: kong.FlagValueToken, Value: value})
+			trial := reflect.New(flag.Target.Type()).Elem()
+			if err := flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: scan}, trial); err != nil {
+				return nil, fmt.Errorf("from the variable %s: %w", name, err)
+			}
+			return value, nil
 		}
-		return value, nil
+		return nil, nil
 	})
 }
 
 // helpWithVariable returns the help text of a flag, followed by the name of its variable.
 func helpWithVariable(value *kong.Value) string {
-	if name := value.Tag.Get("variable"); name != "" {
-		return value.Help + " $" + name
+	if value.Flag == nil || len(value.Flag.Envs) == 0 {
+		return value.Help
 	}
-	return value.Help
+	return value.Help + " $" + value.Flag.Envs[0]
+}
+
+// adaptValues prepares a parser for variables and explain. It stops kong from looking up
+// the variables itself: kong reads the environment of the process, takes an empty
+// variable as a value, and prints invalid values, which may be secrets. Only Tag.Envs is
+// cleared, which kong looks up; variables uses Flag.Envs.
+func adaptValues(model *kong.Application) error {
+	return kong.Visit(model, func(part kong.Visitable, next kong.Next) error {
+		if value, is := part.(*kong.Value); is {
+			value.Tag.Envs = nil
+			value.Mapper = valueMapper{value.Mapper}
+		}
+		return next(nil)
+	})
+}
+
+// valueError is the error of a missing or invalid value.
+type valueError struct{ error }
+
+func (e *valueError) Unwrap() error { return e.error }
+
+// valueMapper parses a value. Each of its errors is a valueError.
+type valueMapper struct{ kong.Mapper }
+
+// Decode reports a missing value if the end or another flag follows a flag that takes a
+// value.
+func (m valueMapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
+	var err error
+	switch next := ctx.Scan.Peek(); {
+	case next.IsValue() || ctx.Value.IsBool():
+		err = m.Mapper.Decode(ctx, target)
+	case next.IsEOL():
+		err = errors.New("a value is missing")
+	case target.Type() == reflect.TypeFor[secret]():
+		err = fmt.Errorf("a value is missing; if it begins with -, write %s=SECRET", ctx.Value.ShortSummary())
+	default:
+		err = fmt.Errorf("a value is missing before %q; perhaps try %s=%[1]q?", next, ctx.Value.ShortSummary())
+	}
+	if err != nil {
+		return &valueError{err}
+	}
+	return nil
 }
 
 // distributed lists the variables with the URLs of the services. Only the distributed

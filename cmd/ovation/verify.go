@@ -13,7 +13,7 @@ import (
 type verifyCommand struct {
 	storeFlags `embed:""`
 
-	Repair bool `help:"Correct wrong counts in the database, and delete wrong values in Redis." variable:"OVATION_REPAIR"`
+	Repair bool `help:"Correct wrong counts in the database, and delete wrong values in Redis." env:"OVATION_REPAIR"`
 }
 
 // Help returns the text between the command's summary and its flags.

@@ -21,15 +21,15 @@ import (
 
 // blobFlag holds the URL of the store for video files.
 type blobFlag struct {
-	BlobURL string `help:"Where the files of videos are stored: file:///folder, or s3://bucket?region=REGION with credentials from the usual AWS sources." name:"blob-url" placeholder:"URL" variable:"OVATION_BLOB_URL"`
+	BlobURL string `help:"Where the files of videos are stored: file:///folder, or s3://bucket?region=REGION with credentials from the usual AWS sources." name:"blob-url" placeholder:"URL" env:"OVATION_BLOB_URL"`
 }
 
 // videoFlags holds the flags of a site that publishes videos.
 type videoFlags struct {
 	blobFlag `embed:""`
 
-	PublishesPerUser int `default:"30" help:"Videos that one user may publish per hour through one node; 0 means no limit." type:"units" variable:"OVATION_PUBLISHES_PER_USER"`
-	MaxUpload        int `default:"512" help:"Maximum size of an uploaded video, in MiB." type:"mebibytes" variable:"OVATION_MAX_UPLOAD"`
+	PublishesPerUser int `default:"30" help:"Videos that one user may publish per hour through one node; 0 means no limit." type:"units" env:"OVATION_PUBLISHES_PER_USER"`
+	MaxUpload        int `default:"512" help:"Maximum size of an uploaded video, in MiB." type:"mebibytes" env:"OVATION_MAX_UPLOAD"`
 }
 
 const blobFlagNames = "--blob-url or OVATION_BLOB_URL"

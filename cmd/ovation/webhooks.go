@@ -18,8 +18,8 @@ import (
 
 // webhookFlags are the flags of a command that posts events to webhooks.
 type webhookFlags struct {
-	Webhooks       []webhookURL    `help:"URLs to which every event is posted, comma-separated; https, or http to this machine." name:"webhook" placeholder:"URL,…" variable:"OVATION_WEBHOOK"`
-	WebhookSecrets []webhookSecret `help:"Secrets that sign what is posted to webhooks, comma-separated: whsec_ and base64. Two while one replaces the other." name:"webhook-secret" placeholder:"SECRET,…" variable:"OVATION_WEBHOOK_SECRET"`
+	Webhooks       []webhookURL    `help:"URLs to which every event is posted, comma-separated; https, or http to this machine." name:"webhook" placeholder:"URL,…" env:"OVATION_WEBHOOK"`
+	WebhookSecrets []webhookSecret `help:"Secrets that sign what is posted to webhooks, comma-separated: whsec_ and base64. Two while one replaces the other." name:"webhook-secret" placeholder:"SECRET,…" env:"OVATION_WEBHOOK_SECRET"`
 }
 
 // webhookURL is a URL to which events can be posted.
@@ -115,7 +115,7 @@ func (f eventLogFlags) openLog(p *program) (closableLog, error) {
 type webhooksListCommand struct {
 	eventLogFlags `embed:""`
 
-	Limit int `default:"100" help:"Maximum number of events to list." variable:"OVATION_DEAD_LIMIT"`
+	Limit int `default:"100" help:"Maximum number of events to list." env:"OVATION_DEAD_LIMIT"`
 }
 
 // Run prints one line per event.

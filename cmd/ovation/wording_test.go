@@ -15,6 +15,7 @@ func TestMessagesOfWrongUse(t *testing.T) {
 		"dev --adr 1":                        "unknown flag --adr; did you mean --addr?",
 		"dev --listen=:80":                   "unknown flag --listen; did you mean --addr?",
 		"dev --dmeo":                         "unknown flag --dmeo; did you mean --demo?",
+		"dev --no-acces-log":                 "unknown flag --no-acces-log; did you mean --no-access-log?",
 		"dev --origins x":                    "unknown flag --origins; did you mean --allowed-origins?",
 		"dev --secret x":                     "unknown flag --secret; did you mean --jwt-secret?",
 		"dev --postgres-url x":               "unknown flag --postgres-url; it is a flag of ovation serve, ovation work,",

@@ -33,11 +33,11 @@ type workCommand struct {
 	keptEventsFlags `embed:""`
 	configFlag      `embed:""`
 
-	EventsExchange bool `default:"true" help:"With --events, publish every event to the topic exchange PREFIX.events of RabbitMQ." negatable:"" variable:"OVATION_EVENTS_EXCHANGE"`
+	EventsExchange bool `default:"true" help:"With --events, publish every event to the topic exchange PREFIX.events of RabbitMQ." negatable:"" env:"OVATION_EVENTS_EXCHANGE"`
 
-	Addr                address `default:"127.0.0.1:8081" help:"Address of /healthz, /readyz and /metrics; port 0 is any free one." variable:"OVATION_ADDR"`
-	Concurrency         int     `default:"2" help:"Batches persisted at the same time, 1 to 8, each from its own partitions." type:"batches" variable:"OVATION_CONCURRENCY"`
-	MaxActionsPerSecond int     `default:"0" help:"Maximum number of actions written to the database per second; 0 means no limit." type:"rate" variable:"OVATION_MAX_ACTIONS_PER_SECOND"`
+	Addr                address `default:"127.0.0.1:8081" help:"Address of /healthz, /readyz and /metrics; port 0 is any free one." env:"OVATION_ADDR"`
+	Concurrency         int     `default:"2" help:"Batches persisted at the same time, 1 to 8, each from its own partitions." type:"batches" env:"OVATION_CONCURRENCY"`
+	MaxActionsPerSecond int     `default:"0" help:"Maximum number of actions written to the database per second; 0 means no limit." type:"rate" env:"OVATION_MAX_ACTIONS_PER_SECOND"`
 }
 
 // pace is the minimum time between the starts of two batches of a batch loop while
