@@ -78,7 +78,9 @@ export function Conversation({ id }: { id: string }) {
 // Log scrolls to the latest message unless the viewer reads an earlier one.
 function Log({ last, children }: { last: string | undefined; children: (onSize: (newest: string | undefined) => void) => ReactNode }) {
   const log = useRef<HTMLDivElement>(null);
+  const content = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
+  const top = useRef(0); // the last position
   const [newest, setNewest] = useState<string>();
   useEffect(() => {
     const element = log.current!;
@@ -90,6 +92,7 @@ function Log({ last, children }: { last: string | undefined; children: (onSize: 
       if (atEnd.current) element.scrollTop = element.scrollHeight;
     });
     stay.observe(element); // the keyboard of a phone takes half of it
+    stay.observe(content.current!); // clips are loaded after their messages
     return () => stay.disconnect();
   }, []);
   return (
@@ -100,10 +103,12 @@ function Log({ last, children }: { last: string | undefined; children: (onSize: 
       aria-label={t.chats.messages}
       tabIndex={0}
       onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
-        atEnd.current = scrollHeight - scrollTop - clientHeight < 60;
+        const near = scrollHeight - scrollTop - clientHeight < 60;
+        if (near || scrollTop < top.current) atEnd.current = near; // what is loaded below is no scrolling up
+        top.current = scrollTop;
       }}
     >
-      {children(setNewest)}
+      <div ref={content}>{children(setNewest)}</div>
     </div>
   );
 }
