@@ -95,6 +95,31 @@ func TestVideosInS3(t *testing.T) {
 	}
 }
 
+// TestAvatarsInS3 uploads, replaces, serves, sweeps and erases pictures with an S3 server.
+func TestAvatarsInS3(t *testing.T) {
+	s, _ := newS3Site(t, func(h http.Handler) http.Handler { return h })
+	ann := s.register(t, "ann")
+	s.setAvatar(t, ann)
+	path := s.setAvatar(t, ann)
+	want := []string{strings.TrimPrefix(path, storage.MediaPath), markerKey}
+	if left := list(t, s.blobs); !slices.Equal(left, want) || s.avatar(t, ann) != path {
+		t.Errorf("the blobs are %v and the avatar is %q, want %v and %q", left, s.avatar(t, ann), want, path)
+	}
+	served := get(t, Files(s.blobs, quietly), http.MethodGet, path)
+	if letters := cornersOf(t, body(t, served)); letters != "rgby" || served.Header.Get("Content-Type") != "image/jpeg" {
+		t.Errorf("the corners are %s and the headers %v, want rgby and a JPEG picture", letters, served.Header)
+	}
+	must(t, s.blobs.write(t.Context(), storage.AvatarKey(strings.Repeat("a", 26)), "image/jpeg", strings.NewReader("x")))
+	n, err := newJanitor(s, time.Nanosecond).Sweep(t.Context())
+	if left := list(t, s.blobs); err != nil || n != 1 || !slices.Equal(left, want) {
+		t.Errorf("Sweep = %d, %v and left %v, want 1, nil and %v", n, err, left, want)
+	}
+	must(t, s.service.EraseAvatar(t.Context(), ann))
+	if left := list(t, s.blobs); !slices.Equal(left, []string{markerKey}) || s.avatar(t, ann) != "" {
+		t.Errorf("the erasure left %v and the avatar %q, want %s alone", left, s.avatar(t, ann), markerKey)
+	}
+}
+
 // TestAbortedUploadLeavesNoParts checks that nothing of an upload that ends early is kept in
 // S3, and that its error is the reader's.
 func TestAbortedUploadLeavesNoParts(t *testing.T) {
