@@ -7,10 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime/multipart"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
 
 	"ovation/api/quota"
 	"ovation/api/rate"
@@ -105,30 +109,59 @@ func (s *Service) removeAvatar(ctx context.Context, key string) {
 	}
 }
 
+// eraseTime is how long EraseAvatar repeats calls that are unavailable.
+const eraseTime = time.Minute
+
 // EraseAvatar removes the avatar of a user who will be erased, and its file unless another
-// profile names it. If the process is killed in between, the file is swept later. Errors:
-// storage.ErrUnavailable; ErrNoAccounts.
+// profile names it. Calls that fail are repeated for eraseTime. If the process is killed in
+// between, or the blob store fails for longer, the file is swept later. Errors:
+// storage.ErrUnavailable; ErrNoAccounts; the context's error.
 func (s *Service) EraseAvatar(ctx context.Context, of storage.User) error {
 	if s.Accounts == nil {
 		return ErrNoAccounts
 	}
-	none := ""
-	updated, err := s.Accounts.UpdateProfile(ctx, of, storage.ProfileChange{Avatar: &none})
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil
-	}
+	files := make(map[string]bool) // of the avatar; a call that fails may have cleared the profile
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := s.eraseAvatar(ctx, of, files)
+		if err != nil && !errors.Is(err, storage.ErrUnavailable) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(eraseTime))
+	return err
+}
+
+func (s *Service) eraseAvatar(ctx context.Context, of storage.User, files map[string]bool) error {
+	account, err := s.Accounts.AccountOf(ctx, of)
 	if err != nil {
 		return err
 	}
-	former := updated.Former.AvatarFile()
-	if former == "" {
-		return nil
+	if account != nil {
+		files[account.AvatarFile()] = true
+		none := ""
+		updated, err := s.Accounts.UpdateProfile(ctx, of, storage.ProfileChange{Avatar: &none})
+		if err != nil && !errors.Is(err, storage.ErrNotFound) {
+			return err
+		}
+		if err == nil {
+			files[updated.Former.AvatarFile()] = true
+		}
 	}
-	named, err := s.Accounts.NamedAvatars(ctx, []string{former})
-	if err != nil || named[0] {
+	delete(files, "") // no uploaded picture
+	names := slices.Sorted(maps.Keys(files))
+	named, err := s.Accounts.NamedAvatars(ctx, names)
+	if err != nil {
 		return err
 	}
-	return s.Blobs.remove(ctx, storage.AvatarKey(former))
+	for i, name := range names {
+		if named[i] {
+			continue
+		}
+		if err := s.Blobs.remove(ctx, storage.AvatarKey(name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Avatars returns a handler that receives a picture from the viewer by POST and makes it

@@ -2,6 +2,7 @@ package media
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -265,6 +266,45 @@ func TestErasureRemovesTheAvatar(t *testing.T) {
 		t.Errorf("SetAvatar of an erased user = %v, want %v", err, ErrNoAccount)
 	}
 	s.wantNoLeftovers(t, "the refusal")
+}
+
+// shakyAccounts fails once in each of two methods, after a change has been committed in one.
+type shakyAccounts struct {
+	Accounts
+
+	changed, named bool // failed already
+}
+
+func (a *shakyAccounts) UpdateProfile(ctx context.Context, of storage.User, change storage.ProfileChange) (*storage.UpdatedProfile, error) {
+	updated, err := a.Accounts.UpdateProfile(ctx, of, change)
+	if err == nil && !a.changed {
+		a.changed = true
+		return nil, storage.ErrUnavailable
+	}
+	return updated, err
+}
+
+func (a *shakyAccounts) NamedAvatars(ctx context.Context, files []string) ([]bool, error) {
+	if !a.named {
+		a.named = true
+		return nil, storage.ErrUnavailable
+	}
+	return a.Accounts.NamedAvatars(ctx, files)
+}
+
+// TestErasureOfAnAvatarIsRepeated checks that an erasure whose calls fail at first does not
+// forget the file.
+func TestErasureOfAnAvatarIsRepeated(t *testing.T) {
+	s := newSite(t, nil)
+	ann := s.register(t, "ann")
+	s.setAvatar(t, ann)
+	shaky := &shakyAccounts{Accounts: s.service.Accounts}
+	s.service.Accounts = shaky
+	must(t, s.service.EraseAvatar(t.Context(), ann))
+	if !shaky.changed || !shaky.named {
+		t.Errorf("UpdateProfile failed: %t, NamedAvatars failed: %t, want both", shaky.changed, shaky.named)
+	}
+	s.wantNoLeftovers(t, "the erasure")
 }
 
 // TestAvatarWhileTheBlobStoreFails checks the response, and that the profile keeps its

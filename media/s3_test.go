@@ -36,7 +36,7 @@ func newS3Site(t *testing.T, around func(http.Handler) http.Handler) (*site, url
 	blobs, err := OpenBlobs(t.Context(), "s3://films?"+query.Encode(), store)
 	must(t, err)
 	t.Cleanup(blobs.Close)
-	s := &site{store: store, blobs: blobs, service: New(Config{Store: store, Blobs: blobs, Logger: quietly})}
+	s := &site{store: store, blobs: blobs, service: New(Config{Store: store, Accounts: store, Blobs: blobs, Logger: quietly})}
 	t.Cleanup(s.service.Close)
 	return s, query
 }

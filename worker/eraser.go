@@ -56,8 +56,7 @@ func NewEraser(o EraserOptions) *Eraser { return &Eraser{o} }
 // videos; storage.ErrUnavailable; the context's error.
 func (e *Eraser) Erase(ctx context.Context, user storage.User) (done Erasure, err error) {
 	if e.EraseAvatar != nil {
-		erase := func() (struct{}, error) { return struct{}{}, e.EraseAvatar(ctx, user) }
-		if _, err := whileUnavailable(ctx, erase); err != nil {
+		if err := e.EraseAvatar(ctx, user); err != nil {
 			return done, fmt.Errorf("erase the avatar: %w", err)
 		}
 	}

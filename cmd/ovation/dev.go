@@ -135,22 +135,23 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 	c.banner(p.stdout, listener.Addr(), served.metrics, token, web.Built(web.Files()))
 	if c.Demo {
 		opened := func(context.Context) (*videoSite, error) { return &videoSite{service: videos.service}, nil } // closed with the server
-		defer startDemoClips(p.ctx, behind.store, opened, log)()
+		defer startDemoClips(p.ctx, behind.store, opened, nil, log)()
 	}
 	return serveHTTP(p.ctx, listener, served, served.streams, behind.stopped, log)
 }
 
 // startDemoClips adds the clips of the demo data in the background, because that takes a
-// while. It publishes them through the site that open returns, and closes that site. The
-// returned function ends this and waits; the next start completes the clips.
-func startDemoClips(ctx context.Context, store storage.Store, open func(context.Context) (*videoSite, error), log *slog.Logger) (stop func()) {
+// while. It publishes them through the site that open returns, calls published with the
+// site unless published is nil, and closes the site. The returned function ends this and
+// waits; the next start completes the clips.
+func startDemoClips(ctx context.Context, store storage.Store, open func(context.Context) (*videoSite, error), published func(context.Context, *videoSite), log *slog.Logger) (stop func()) {
 	running, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
 	done.Go(func() {
 		videos, err := open(running)
 		if err == nil {
-			if err = demo.AddClips(running, store, videos.service, time.Now()); err == nil && videos.service != nil {
-				videos.service.Flush() // requests the covers
+			if err = demo.AddClips(running, store, videos.service, time.Now()); err == nil && published != nil {
+				published(running, videos)
 			}
 			err = errors.Join(err, videos.close())
 		}

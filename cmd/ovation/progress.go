@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/mattn/go-isatty"
@@ -13,7 +14,7 @@ import (
 )
 
 // progress returns two functions for an import: told, which shows the progress, and done,
-// which ends the display. The progress is a line on a terminal, and elsewhere a log entry
+// which ends the display and may be called again. The progress is a line on a terminal, and elsewhere a log entry
 // every 10 s. The parameter size is the size of the file in bytes, or 0 if unknown.
 func progress(to io.Writer, size int64) (told func(importer.Progress), done func()) {
 	begun, last := time.Now(), time.Time{}
@@ -28,10 +29,12 @@ func progress(to io.Writer, size int64) (told func(importer.Progress), done func
 				if latest = p; time.Since(last) >= every {
 					show()
 				}
-			}, func() {
-				show()
-				sayf(to, "\n")
-			}
+			}, sync.OnceFunc(func() {
+				if !last.IsZero() { // something was told
+					show()
+					sayf(to, "\n")
+				}
+			})
 	}
 	const every = 10 * time.Second
 	log := newLogger(to, slog.LevelInfo)

@@ -81,7 +81,7 @@ func (c *stackCommand) Run(p *program) (err error) {
 	if err := c.banner(p, s, urlOf(listener), given); err != nil {
 		return err
 	}
-	defer startDemoClips(ctx, store, c.openClips(store, blobs), log)()
+	defer startDemoClips(ctx, store, c.openClips(store, blobs), requestCovers, log)()
 	serving, done := context.WithCancel(context.WithoutCancel(ctx))
 	var nodes sync.WaitGroup
 	nodes.Go(func() {
@@ -146,6 +146,14 @@ func (c *stackCommand) openClips(store storage.Store, blobs string) func(context
 		}
 		videos.ends = append(videos.ends, closeQueue)
 		return videos, nil
+	}
+}
+
+// requestCovers waits until the covers of published clips are requested, or ctx ends.
+func requestCovers(ctx context.Context, videos *videoSite) {
+	if videos.service != nil {
+		defer context.AfterFunc(ctx, videos.service.Close)()
+		videos.service.Flush()
 	}
 }
 

@@ -83,7 +83,10 @@ func suggestFlag(argument string, at *kong.Context) string {
 		}
 	}
 	if slices.Contains(known, name) {
-		return "" // the value of a negation is invalid
+		if strings.HasPrefix(argument, "--") {
+			return "" // the value of a negation is invalid
+		}
+		return fmt.Sprintf("; did you mean --%s?", name)
 	}
 	for _, other := range otherNames[name] {
 		if slices.Contains(known, other) {

@@ -86,7 +86,7 @@ func (m valueMapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error
 		err = m.Mapper.Decode(ctx, target)
 	case next.IsEOL():
 		err = errors.New("a value is missing")
-	case target.Type() == reflect.TypeFor[secret]():
+	case target.Type() == reflect.TypeFor[secret](), target.Type() == reflect.TypeFor[[]webhookSecret]():
 		err = fmt.Errorf("a value is missing; if it begins with -, write %s=SECRET", ctx.Value.ShortSummary())
 	default:
 		err = fmt.Errorf("a value is missing before %q; perhaps try %s=%[1]q?", next, ctx.Value.ShortSummary())

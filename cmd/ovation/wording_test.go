@@ -12,6 +12,7 @@ import (
 func TestMessagesOfWrongUse(t *testing.T) {
 	for args, want := range map[string]string{
 		"dev --port 1":                       "unknown flag --port; did you mean --addr?\nSee ovation dev --help.",
+		"dev -addr 1":                        "unknown flag -a; did you mean --addr?",
 		"dev --adr 1":                        "unknown flag --adr; did you mean --addr?",
 		"dev --listen=:80":                   "unknown flag --listen; did you mean --addr?",
 		"dev --dmeo":                         "unknown flag --dmeo; did you mean --demo?",

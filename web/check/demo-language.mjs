@@ -115,7 +115,8 @@ async function walk(page, size, names, shoot) {
   for (const section of ['clips', 'likes', 'folders', 'reads', 'friends', 'following', 'followers']) {
     for (const [whose, id] of [['own', reader.id], ['other', 'alice']]) {
       const hash = `#/people/${id}/${section}`;
-      const opened = whose === 'other' && section === 'reads' ? '' : `main:has(.sections a[aria-current=page][href="${hash}"]) `;
+      const shown = whose === 'other' && section === 'reads' ? `[href="#/people/${id}/clips"]` : `[aria-current=page][href="${hash}"]`; // reads are one's own
+      const opened = `main:has(.sections a${shown}) `;
       await go(`${whose}-${section}`, hash, opened + filled);
     }
   }

@@ -5,7 +5,7 @@ import { SessionProvider, useSession } from './session';
 import { Keys } from './ui/keys';
 import { Mail } from './ui/mail';
 import { Masthead } from './ui/masthead';
-import { useName } from './ui/name';
+import { useName, useProfile } from './ui/name';
 import { Notices } from './ui/notices';
 import { Failed } from './ui/pages';
 import { Chat } from './views/chat';
@@ -39,8 +39,10 @@ function Main({ route }: { route: Route }) {
   const main = useRef<HTMLElement>(null);
   const id = 'id' in route ? route.id : null;
   const place = id === null ? route.view : `${route.view} ${id}`;
-  const name = useName(route.view === 'person' ? id : null);
-  const title = route.view === 'person' && id !== null ? name : t.titles[route.view];
+  const person = route.view === 'person' ? id : null;
+  const known = useProfile(person) !== undefined;
+  const name = useName(person);
+  const title = person === null ? t.titles[route.view] : known ? name : person;
   const first = useRef(place);
   const { problem, tryAgain } = useSession();
   useEffect(() => {

@@ -16,6 +16,7 @@ export function AvatarForm({ profile }: { profile: NonNullable<NamedFragment['pr
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState('');
   const field = useRef<HTMLInputElement>(null);
+  const removal = useRef<HTMLButtonElement>(null);
 
   const change = async (attempt: () => Promise<string | undefined>, done: string) => {
     if (busy) return;
@@ -38,8 +39,8 @@ export function AvatarForm({ profile }: { profile: NonNullable<NamedFragment['pr
     change(async () => {
       const { data, error } = await client.mutation(UpdateProfileDocument, { input: { avatarUrl: '' } }).toPromise();
       if (data) {
+        if (document.activeElement === removal.current) field.current?.focus(); // the button goes
         connection.profiles.learn(userId!, data.updateProfile.user.profile);
-        field.current?.focus(); // the button to remove the picture goes
       }
       return error && advise(error).text;
     }, t.account.pictureRemoved);
@@ -53,6 +54,8 @@ export function AvatarForm({ profile }: { profile: NonNullable<NamedFragment['pr
           type="file"
           className="unseen"
           accept="image/jpeg,image/png,image/gif,image/webp"
+          aria-disabled={busy}
+          onClick={(event) => busy && event.preventDefault()}
           onChange={(event) => {
             const file = event.target.files?.[0];
             event.target.value = ''; // so that the same file can be chosen again
@@ -62,11 +65,11 @@ export function AvatarForm({ profile }: { profile: NonNullable<NamedFragment['pr
         {t.account.changePicture}
       </label>
       {profile.avatarUrl && (
-        <button type="button" className="button quiet" onClick={() => void remove()}>
+        <button ref={removal} type="button" className="button quiet" aria-disabled={busy} onClick={() => void remove()}>
           {t.account.removePicture}
         </button>
       )}
-      {busy && <p role="status">{t.account.pictureBusy}</p>}
+      <p role="status">{busy && t.account.pictureBusy}</p>
       {problem && (
         <p className="problem" role="alert">
           {problem}
