@@ -14,12 +14,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"ovation/api/quota"
 	"ovation/api/rate"
 	"ovation/api/viewer"
 	"ovation/storage"
+	"ovation/worker"
 )
 
 const (
@@ -109,25 +108,16 @@ func (s *Service) removeAvatar(ctx context.Context, key string) {
 	}
 }
 
-// eraseTime is how long EraseAvatar repeats calls that are unavailable.
-const eraseTime = time.Minute
-
 // EraseAvatar removes the avatar of a user who will be erased, and its file unless another
-// profile names it. Calls that fail are repeated for eraseTime. If the process is killed in
-// between, or the blob store fails for longer, the file is swept later. Errors:
+// profile names it. Calls that are unavailable are repeated for a while. If the process is
+// killed in between, or the blob store fails for longer, the file is swept later. Errors:
 // storage.ErrUnavailable; ErrNoAccounts; the context's error.
 func (s *Service) EraseAvatar(ctx context.Context, of storage.User) error {
 	if s.Accounts == nil {
 		return ErrNoAccounts
 	}
 	files := make(map[string]bool) // of the avatar; a call that fails may have cleared the profile
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := s.eraseAvatar(ctx, of, files)
-		if err != nil && !errors.Is(err, storage.ErrUnavailable) {
-			err = backoff.Permanent(err)
-		}
-		return struct{}{}, err
-	}, backoff.WithMaxElapsedTime(eraseTime))
+	_, err := worker.WhileUnavailable(ctx, func() (struct{}, error) { return struct{}{}, s.eraseAvatar(ctx, of, files) })
 	return err
 }
 

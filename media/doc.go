@@ -50,6 +50,6 @@
 //     TestDueCoversAreAskedForAgain.
 //   - A blob store belongs to one database: TestBlobsOfAnotherSiteAreRefused.
 //
-// This package imports storage, worker, outage, api/codes, api/quota,
-// api/rate and api/viewer.
+// This package imports storage, worker, outage, api/codes, api/quota, api/rate and
+// api/viewer.
 package media

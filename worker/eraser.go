@@ -61,7 +61,7 @@ func (e *Eraser) Erase(ctx context.Context, user storage.User) (done Erasure, er
 		}
 	}
 	begin := func() (struct{}, error) { return struct{}{}, e.Store.BeginErase(ctx, user) }
-	if _, err := whileUnavailable(ctx, begin); err != nil {
+	if _, err := WhileUnavailable(ctx, begin); err != nil {
 		return done, fmt.Errorf("begin to erase: %w", err)
 	}
 	if e.EraseVideo != nil {
@@ -71,7 +71,7 @@ func (e *Eraser) Erase(ctx context.Context, user storage.User) (done Erasure, er
 	}
 	for {
 		began := time.Now()
-		n, err := whileUnavailable(ctx, func() (int, error) {
+		n, err := WhileUnavailable(ctx, func() (int, error) {
 			n, _, err := e.Store.EraseNext(ctx, user, eraseBatch, nil)
 			return n, err
 		})
@@ -101,7 +101,7 @@ func (e *Eraser) progress(done Erasure) {
 func (e *Eraser) eraseVideos(ctx context.Context, user storage.User, done *Erasure) error {
 	for {
 		query := storage.UserVideosQuery{User: user, Page: storage.Page{First: videoBatch}}
-		pages, err := whileUnavailable(ctx, func() ([]storage.ListPage[storage.Video], error) {
+		pages, err := WhileUnavailable(ctx, func() ([]storage.ListPage[storage.Video], error) {
 			return e.Store.UserVideos(ctx, []storage.UserVideosQuery{query})
 		})
 		if err != nil || len(pages[0].Entries) == 0 {
@@ -109,7 +109,7 @@ func (e *Eraser) eraseVideos(ctx context.Context, user storage.User, done *Erasu
 		}
 		for i := range pages[0].Entries {
 			erase := func() (struct{}, error) { return struct{}{}, e.EraseVideo(ctx, &pages[0].Entries[i]) }
-			if _, err := whileUnavailable(ctx, erase); err != nil {
+			if _, err := WhileUnavailable(ctx, erase); err != nil {
 				return err
 			}
 			done.Videos++
@@ -118,9 +118,9 @@ func (e *Eraser) eraseVideos(ctx context.Context, user storage.User, done *Erasu
 	}
 }
 
-// whileUnavailable repeats a call while it returns storage.ErrUnavailable, for at most
+// WhileUnavailable repeats a call while it returns storage.ErrUnavailable, for at most
 // eraseTime.
-func whileUnavailable[T any](ctx context.Context, call func() (T, error)) (T, error) {
+func WhileUnavailable[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	return backoff.Retry(ctx, func() (T, error) {
 		out, err := call()
 		if err != nil && !errors.Is(err, storage.ErrUnavailable) {

@@ -14,8 +14,8 @@ import (
 )
 
 // progress returns two functions for an import: told, which shows the progress, and done,
-// which ends the display and may be called again. The progress is a line on a terminal, and elsewhere a log entry
-// every 10 s. The parameter size is the size of the file in bytes, or 0 if unknown.
+// which ends the display and may be called again. The progress is a line on a terminal, and
+// elsewhere a log entry every 10 s. The parameter size is the size of the file in bytes, or 0 if unknown.
 func progress(to io.Writer, size int64) (told func(importer.Progress), done func()) {
 	begun, last := time.Now(), time.Time{}
 	if file, is := to.(*os.File); is && isatty.IsTerminal(file.Fd()) {

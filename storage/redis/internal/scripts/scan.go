@@ -18,8 +18,9 @@ const (
 
 // Retry calls f again while f returns storage.ErrUnavailable, for example because a
 // connection was lost. Other readers of Redis use the database if Redis is unavailable;
-// what reads all of Redis cannot, and it may take longer than either stays available. Errors: storage.ErrUnavailable after readTries attempts, other
-// errors of f, the context's error.
+// what reads all of Redis cannot, and it may take longer than either stays available.
+// Errors: storage.ErrUnavailable after readTries attempts, other errors of f, the context's
+// error.
 func Retry(ctx context.Context, f func() error) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := f()
