@@ -21,7 +21,7 @@ const (
 	defaultUserCount  = 500
 	defaultDuration   = time.Minute
 	meanPause         = time.Second      // mean time between two actions of a user
-	maxPause          = 4 * time.Second  // a node closes a new connection without a request after 5 s
+	maxPause          = 4 * time.Second  // a node closes a new connection without a request after 15 s
 	simulationTimeout = 10 * time.Minute // limit on the duration of the run, in addition to the simulated time
 	initialVideos     = 60               // videos published before the simulation begins
 	coverTimeout      = time.Minute      // for making the covers of these videos

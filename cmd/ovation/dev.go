@@ -244,12 +244,14 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler,
 // newServer returns a server with timeouts and limits.
 func newServer(handler http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       15 * time.Second,
-		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    32 << 10,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		Handler: handler,
+		// It also bounds how long a new connection may be without a request. Clients open
+		// connections in advance, and in an overload the first request is read late: with a
+		// ReadHeaderTimeout of 5 s, a thousand clients that began at once lost requests.
+		ReadTimeout:    15 * time.Second,
+		WriteTimeout:   30 * time.Second,
+		IdleTimeout:    2 * time.Minute,
+		MaxHeaderBytes: 32 << 10,
+		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 }

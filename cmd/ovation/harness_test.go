@@ -243,7 +243,7 @@ func (s *server) await(tb testing.TB, stdout, stderr *bannerWriter) {
 }
 
 // client keeps enough connections for a load test. The transport dials more connections
-// than it uses. A server closes unused connections after 5 s (ReadHeaderTimeout), and a
+// than it uses. A server closes unused connections after 15 s (ReadTimeout), and a
 // request sent at that moment fails. The client therefore closes unused connections
 // earlier.
 var client = &http.Client{

@@ -60,7 +60,7 @@ func New(log *slog.Logger) *Balancer {
 	ctx, stop := context.WithCancel(context.Background())
 	b := &Balancer{
 		// No proxy is used, because the nodes are on this machine. The balancer closes an
-		// idle connection before the node does (after ReadHeaderTimeout, 5 s). Otherwise,
+		// idle connection before the node does (after ReadTimeout, 15 s). Otherwise,
 		// a request would be lost if it were sent while the node closes the connection.
 		transport: &http.Transport{MaxIdleConnsPerHost: 1024, IdleConnTimeout: 2 * time.Second},
 		ctx:       ctx, stop: stop,
