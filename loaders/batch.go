@@ -21,31 +21,35 @@ const (
 	inputCapacity = 128
 )
 
-// errNotLoaded is returned by loaders of [Loaders.CachedOnly] for keys that are not
-// cached.
-var errNotLoaded = errors.New("not loaded")
+// ErrNotLoaded is returned by loaders of [Loaders.CachedOnly] and [Loaders.Noting] for keys
+// that are not cached.
+var ErrNotLoaded = errors.New("not loaded")
 
 // batch looks up keys of one kind. It combines many keys in one call to storage. Its
 // dataloader is created on first use, because most responses need none.
 type batch[K comparable, V any] struct {
 	cache[K, V]
 
-	source Source
-	fetch  func(source Source, ctx context.Context, keys []K) ([]V, error)
+	of    *response
+	fetch func(of *response, ctx context.Context, keys []K) ([]V, error)
+	noted []K // guarded by the mutex of the cache
 
 	once   sync.Once
 	loader *dataloader.Loader[K, V]
 }
 
 // entry returns the cache entry for a key. A key that is not cached joins dataloader's
-// batch; if cachedOnly is true, entry returns errNotLoaded instead.
-func (b *batch[K, V]) entry(ctx context.Context, key K, cachedOnly bool) (entry[V], error) {
+// batch, or the noted keys, as the reach says.
+func (b *batch[K, V]) entry(ctx context.Context, key K, reach reach) (entry[V], error) {
 	found, ok := b.find(key)
 	switch {
 	case ok:
 		return found, nil
-	case cachedOnly:
-		return found, errNotLoaded
+	case reach == noting:
+		b.note(key)
+		return found, ErrNotLoaded
+	case reach == cacheOnly:
+		return found, ErrNotLoaded
 	}
 	b.once.Do(func() {
 		b.loader = dataloader.NewBatchedLoader(b.results,
@@ -57,36 +61,33 @@ func (b *batch[K, V]) entry(ctx context.Context, key K, cachedOnly bool) (entry[
 	return thunkEntry(b.loader.Load(ctx, key)), nil
 }
 
-// load returns the value for one key.
-func (b *batch[K, V]) load(ctx context.Context, key K, cachedOnly bool) (value V, err error) {
-	found, err := b.entry(ctx, key, cachedOnly)
-	if err != nil {
-		return value, err
+// want notes keys for the next Fetch.
+func (b *batch[K, V]) want(keys []K) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.noted == nil {
+		b.noted = slices.Clip(keys) // no copy of a page's keys
+		return
 	}
-	return found.value()
+	b.noted = append(b.noted, keys...)
 }
 
-// loadMany returns the values for many keys. All keys join the batch before loadMany
-// waits for the first value. Dataloader's own LoadMany would start a goroutine for each
-// key.
-func (b *batch[K, V]) loadMany(ctx context.Context, keys []K, cachedOnly bool) (values []V, err error) {
-	entries := make([]entry[V], len(keys))
-	for i, key := range keys {
-		if entries[i], err = b.entry(ctx, key, cachedOnly); err != nil {
-			return nil, err
-		}
+// note notes a key for the next Fetch.
+func (b *batch[K, V]) note(key K) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.noted = append(b.noted, key)
+}
+
+// take implements anyBatch.
+func (b *batch[K, V]) take() func(context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	keys := b.noted
+	if b.noted = nil; len(keys) == 0 {
+		return nil
 	}
-	values = make([]V, len(keys))
-	var failed error
-	for i, found := range entries { // wait for all entries, so that no batch outlives its callers
-		if values[i], err = found.value(); err != nil {
-			failed = err
-		}
-	}
-	if failed != nil {
-		return nil, failed
-	}
-	return values, nil
+	return func(ctx context.Context) error { return b.prefetch(ctx, keys) }
 }
 
 // prefetch makes a single call that loads all keys that are not cached. It does not wait
@@ -152,7 +153,7 @@ func (b *batch[K, V]) call(ctx context.Context, keys []K) (values []V, err error
 	if err := b.failure(); err != nil {
 		return nil, err
 	}
-	values, err = b.fetch(b.source, ctx, keys)
+	values, err = b.fetch(b.of, ctx, keys)
 	if err == nil && len(values) != len(keys) {
 		err = fmt.Errorf("load %d keys: got %d values", len(keys), len(values))
 	}

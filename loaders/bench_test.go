@@ -47,26 +47,27 @@ func BenchmarkPage(b *testing.B) {
 			b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op") // unaffected by other processes
 		})
 	}
-	fetched := func(ctx context.Context, keys []storage.Subject) (*loaders.Loaders, error) {
+	fetched := func(ctx context.Context, keys []storage.Subject) (context.Context, error) {
 		l := loaders.New(source, alice, storage.AllKinds)
-		return l.CachedOnly(), l.Fetch(ctx, loaders.Keys{Interactives: keys})
+		loaders.Interactives.Want(l, keys...)
+		return loaders.NewContext(ctx, l.CachedOnly()), l.Fetch(ctx)
 	}
 	measure("storage", func(ctx context.Context, keys []storage.Subject) error {
 		_, err := source.Interactives(ctx, alice, keys, storage.AllKinds)
 		return err
 	})
 	measure("list", func(ctx context.Context, keys []storage.Subject) error {
-		l, err := fetched(ctx, keys)
+		ctx, err := fetched(ctx, keys)
 		if err == nil {
-			_, err = l.Interactives(ctx, keys)
+			_, err = loaders.Interactives.LoadMany(ctx, keys)
 		}
 		return err
 	})
 	measure("each", func(ctx context.Context, keys []storage.Subject) error {
-		l, err := fetched(ctx, keys)
+		ctx, err := fetched(ctx, keys)
 		for _, key := range keys {
 			if err == nil {
-				_, err = l.Interactive(ctx, key)
+				_, err = loaders.Interactives.Load(ctx, key)
 			}
 		}
 		return err

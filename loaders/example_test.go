@@ -29,7 +29,7 @@ func (c *counting) Interactives(
 	return c.Store.Interactives(ctx, viewer, subjects, kinds)
 }
 
-// Lookups of one response are batched. Fetch loads the given keys in one call, and later
+// Lookups of one response are batched. FetchMany loads the given keys in one call, and later
 // lookups of these keys do not call the store again.
 func Example() {
 	ctx := context.Background()
@@ -48,17 +48,17 @@ func Example() {
 
 	store := &counting{Store: database}
 	viewer := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
-	response := loaders.New(store, viewer, storage.AllKinds)
+	ctx = loaders.NewContext(ctx, loaders.New(store, viewer, storage.AllKinds))
 	var page []storage.Subject
 	for _, id := range []string{"1", "2", "3"} {
 		page = append(page, storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: id})
 	}
-	if err := response.Fetch(ctx, loaders.Keys{Interactives: page}); err != nil {
+	if _, err := loaders.Interactives.FetchMany(ctx, page); err != nil {
 		fmt.Println(err)
 		return
 	}
 	for _, subject := range page {
-		found, err := response.Interactive(ctx, subject)
+		found, err := loaders.Interactives.Load(ctx, subject)
 		if err != nil {
 			fmt.Println(err)
 			return

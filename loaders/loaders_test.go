@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -69,18 +68,18 @@ func liked(t *testing.T, n int) *source {
 func TestFetchIsOneCallAKind(t *testing.T) {
 	s := liked(t, 100)
 	l := loaders.New(s, alice, storage.AllKinds)
-	var wants loaders.Keys
+	var keys []storage.Subject
 	for i := range 200 {
-		wants.Interactives = append(wants.Interactives, subject(i%100))
+		keys = append(keys, subject(i%100))
 	}
-	must(t, l.Fetch(t.Context(), wants))
+	must(t, fetch(t, l, keys))
 	if s.calls != 1 || s.keys != 100 {
 		t.Errorf("got %d calls with %d keys, want 1 with 100", s.calls, s.keys)
 	}
 	// All keys are cached now, for every method.
-	must(t, l.Fetch(t.Context(), wants))
+	must(t, fetch(t, l, keys))
 	for i := range 100 {
-		got, err := l.Interactive(t.Context(), subject(i))
+		got, err := loaders.Interactives.Load(in(t, l), subject(i))
 		if err != nil || got.Subject != subject(i) || got.LikeCount != 1 || got.Liked == nil {
 			t.Fatalf("subject %d: got %+v, %v, want it with the viewer's like", i, got, err)
 		}
@@ -95,7 +94,7 @@ func TestLoadOfManyKeysIsOneCall(t *testing.T) {
 		s := liked(t, 10)
 		l := loaders.New(s, alice, storage.AllKinds)
 		keys := []storage.Subject{subject(3), subject(1), subject(3), subject(99)}
-		found, err := l.Interactives(t.Context(), keys)
+		found, err := loaders.Interactives.LoadMany(in(t, l), keys)
 		must(t, err)
 		for i, got := range found {
 			if got.Subject != keys[i] {
@@ -111,82 +110,77 @@ func TestLoadOfManyKeysIsOneCall(t *testing.T) {
 func TestLoadersReadForTheirViewer(t *testing.T) {
 	s := liked(t, 1)
 	for viewer, want := range map[storage.User]bool{alice: true, bob: false, {Tenant: storage.DefaultTenant}: false} {
-		got, err := loaders.New(s, viewer, storage.AllKinds).Interactive(t.Context(), subject(0))
+		got, err := loaders.Interactives.Load(in(t, loaders.New(s, viewer, storage.AllKinds)), subject(0))
 		if err != nil || got.LikeCount != 1 || (got.Liked != nil) != want {
 			t.Errorf("read by %q: got %+v, %v, want 1 like, the viewer's own: %t", viewer.UserID, got, err, want)
 		}
 	}
 }
 
-// lookUp looks up one key of a kind.
-type lookUp struct {
-	key any
-	in  func(context.Context, *loaders.Loaders) error
-}
-
-func kind[K comparable, V any](look func(*loaders.Loaders, context.Context, K) (V, error), key K) lookUp {
-	return lookUp{key, func(ctx context.Context, l *loaders.Loaders) error {
-		_, err := look(l, ctx, key)
-		return err
-	}}
-}
-
-// kinds maps each field of [loaders.Keys] to a lookup.
-var kinds = map[string]lookUp{
-	"Interactives":      kind((*loaders.Loaders).Interactive, subject(0)),
-	"States":            kind((*loaders.Loaders).States, storage.StateKey{}),
-	"Folders":           kind((*loaders.Loaders).Folder, storage.FolderKey{}),
-	"Likers":            kind((*loaders.Loaders).Likers, storage.LikersQuery{}),
-	"Likes":             kind((*loaders.Loaders).Likes, storage.LikesQuery{}),
-	"Items":             kind((*loaders.Loaders).Items, storage.ItemsQuery{}),
-	"FolderLists":       kind((*loaders.Loaders).Folders, storage.FoldersQuery{}),
-	"Reads":             kind((*loaders.Loaders).Reads, storage.ReadsQuery{}),
-	"Followers":         kind((*loaders.Loaders).Followers, storage.FollowersQuery{}),
-	"Following":         kind((*loaders.Loaders).Following, storage.FollowingQuery{}),
-	"FollowedLikers":    kind((*loaders.Loaders).FollowedLikers, storage.FollowedLikersQuery{}),
-	"Friends":           kind((*loaders.Loaders).Friends, storage.FriendsQuery{}),
-	"Trending":          kind((*loaders.Loaders).Trending, storage.TrendingQuery{}),
-	"Works":             kind((*loaders.Loaders).Works, storage.WorksQuery{}),
-	"Totals":            kind((*loaders.Loaders).Totals, alice),
-	"Comments":          kind((*loaders.Loaders).Comment, storage.CommentKey{}),
-	"CommentCounts":     kind((*loaders.Loaders).CommentCount, subject(0)),
-	"CommentLists":      kind((*loaders.Loaders).CommentList, storage.CommentsQuery{Order: storage.Newest}),
-	"Profiles":          kind((*loaders.Loaders).Profile, alice),
-	"Messages":          kind((*loaders.Loaders).Message, storage.DirectMessageKey{}),
-	"MessageLists":      kind((*loaders.Loaders).MessageList, storage.DirectMessagesQuery{}),
-	"Conversations":     kind((*loaders.Loaders).Conversation, storage.ConversationKey{}),
-	"ConversationLists": kind((*loaders.Loaders).ConversationList, storage.ConversationsQuery{}),
-	"Videos":            kind((*loaders.Loaders).Video, storage.VideoKey{}),
-	"Feeds":             kind((*loaders.Loaders).Feed, storage.FeedQuery{}),
-	"UserComments":      kind((*loaders.Loaders).UserComments, storage.UserCommentsQuery{}),
-	"FoundUsers":        kind((*loaders.Loaders).SearchUsers, storage.SearchQuery{Text: "a"}),
-	"FoundVideos":       kind((*loaders.Loaders).SearchVideos, storage.SearchQuery{Text: "a"}),
-	"UserVideos":        kind((*loaders.Loaders).UserVideos, storage.UserVideosQuery{}),
-}
-
-// Values of every kind that Fetch has loaded stay cached until ClearAll.
-func TestClearAllClearsEveryKind(t *testing.T) {
-	s := sqlitetest.Open(t)
-	for field := range reflect.TypeFor[loaders.Keys]().Fields() {
-		t.Run(field.Name, func(t *testing.T) {
-			look, known := kinds[field.Name]
-			if !known {
-				t.Fatalf("kinds has no lookup for the field %s of Keys", field.Name)
-			}
-			l := loaders.New(s, alice, storage.AllKinds)
-			var keys loaders.Keys
-			of := reflect.ValueOf(&keys).Elem().FieldByIndex(field.Index)
-			of.Set(reflect.Append(of, reflect.ValueOf(look.key)))
-			must(t, l.Fetch(t.Context(), keys))
-			if err := look.in(t.Context(), l.CachedOnly()); err != nil {
-				t.Errorf("after Fetch: got %v, want the value cached", err)
-			}
-			l.ClearAll()
-			if err := look.in(t.Context(), l.CachedOnly()); err == nil {
-				t.Error("after ClearAll: got the cached value, want an error")
-			}
-		})
+// What Fetch has loaded stays cached until ClearAll.
+func TestClearAllClearsEveryLookup(t *testing.T) {
+	l := loaders.New(sqlitetest.Open(t), alice, storage.AllKinds)
+	query := storage.LikesQuery{User: alice, Page: storage.Page{First: 1}}
+	cached := func() []error {
+		ctx := loaders.NewContext(t.Context(), l.CachedOnly())
+		_, subject := loaders.Interactives.Load(ctx, subject(0))
+		_, list := loaders.Likes.Load(ctx, query)
+		return []error{subject, list}
 	}
+	loaders.Interactives.Want(l, subject(0))
+	loaders.Likes.Want(l, query)
+	must(t, l.Fetch(t.Context()))
+	for _, err := range cached() {
+		if err != nil {
+			t.Errorf("after Fetch: got %v, want the value cached", err)
+		}
+	}
+	l.ClearAll()
+	for _, err := range cached() {
+		if !errors.Is(err, loaders.ErrNotLoaded) {
+			t.Errorf("after ClearAll: got %v, want %v", err, loaders.ErrNotLoaded)
+		}
+	}
+}
+
+// Code that misses something is run again once that has been loaded, with all that others
+// missed.
+func TestNotedKeysAreLoadedTogether(t *testing.T) {
+	s := liked(t, 3)
+	l := loaders.New(s, alice, storage.AllKinds)
+	noting := loaders.NewContext(t.Context(), l.Noting())
+	look := func() (errs []error) {
+		_, one := loaders.Interactives.Load(noting, subject(0))
+		_, many := loaders.Interactives.LoadMany(noting, []storage.Subject{subject(0), subject(1), subject(2)})
+		return []error{one, many}
+	}
+	for _, err := range look() {
+		if !errors.Is(err, loaders.ErrNotLoaded) {
+			t.Errorf("before Fetch: got %v, want %v", err, loaders.ErrNotLoaded)
+		}
+	}
+	must(t, l.Fetch(t.Context()))
+	for _, err := range look() {
+		if err != nil {
+			t.Errorf("after Fetch: got %v, want the values", err)
+		}
+	}
+	if s.calls != 1 || s.keys != 3 {
+		t.Errorf("got %d calls with %d keys, want 1 with 3", s.calls, s.keys)
+	}
+}
+
+// in returns a context that carries the loaders.
+func in(t *testing.T, l *loaders.Loaders) context.Context {
+	t.Helper()
+	return loaders.NewContext(t.Context(), l)
+}
+
+// fetch loads subjects in one call.
+func fetch(t *testing.T, l *loaders.Loaders, subjects []storage.Subject) error {
+	t.Helper()
+	_, err := loaders.Interactives.FetchMany(in(t, l), subjects)
+	return err
 }
 
 // Prefetched keys are found both one by one and all together, regardless of what was
@@ -200,16 +194,16 @@ func TestPrefetchedValuesAreFoundByEveryMethod(t *testing.T) {
 	}
 	for _, some := range [][]storage.Subject{all[:4], {all[3], all[5], all[5], all[1]}, all, all[2:2], {all[9], all[0]}} {
 		before := fmt.Sprint(some)
-		must(t, l.Fetch(t.Context(), loaders.Keys{Interactives: some}))
+		must(t, fetch(t, l, some))
 		if fmt.Sprint(some) != before {
 			t.Errorf("Fetch changed its keys to %v, want %v", some, before)
 		}
-		found, err := l.CachedOnly().Interactives(t.Context(), some)
+		found, err := loaders.Interactives.LoadMany(in(t, l.CachedOnly()), some)
 		if err != nil || len(found) != len(some) {
 			t.Fatalf("got %v, %v, want all %d cached", found, err, len(some))
 		}
 		for i, one := range found {
-			alone, err := l.CachedOnly().Interactive(t.Context(), some[i])
+			alone, err := loaders.Interactives.Load(in(t, l.CachedOnly()), some[i])
 			if err != nil || one.Subject != some[i] || alone != one {
 				t.Errorf("%v: got %+v, and alone %+v, %v, want the same of both", some[i], one, alone, err)
 			}
@@ -218,14 +212,14 @@ func TestPrefetchedValuesAreFoundByEveryMethod(t *testing.T) {
 	if s.calls != 3 || s.keys != 10 {
 		t.Errorf("got %d calls with %d keys, want 3 with 10", s.calls, s.keys)
 	}
-	if _, err := l.CachedOnly().Interactive(t.Context(), subject(99)); err == nil {
+	if _, err := loaders.Interactives.Load(in(t, l.CachedOnly()), subject(99)); err == nil {
 		t.Error("Interactive of a subject that was never loaded: got no error, want one")
 	}
-	if _, err := l.CachedOnly().Interactives(t.Context(), []storage.Subject{subject(1), subject(99)}); err == nil {
+	if _, err := loaders.Interactives.LoadMany(in(t, l.CachedOnly()), []storage.Subject{subject(1), subject(99)}); err == nil {
 		t.Error("Interactives with a subject that was never loaded: got no error, want one")
 	}
 	l.ClearAll()
-	if _, err := l.CachedOnly().Interactives(t.Context(), all); err == nil {
+	if _, err := loaders.Interactives.LoadMany(in(t, l.CachedOnly()), all); err == nil {
 		t.Error("Interactives after ClearAll: got no error, want one")
 	}
 }
@@ -242,19 +236,19 @@ func TestFailedKindIsLoadedOnce(t *testing.T) {
 	} {
 		for way, first := range map[string]func(*loaders.Loaders) error{
 			"fetched": func(l *loaders.Loaders) error {
-				return l.Fetch(t.Context(), loaders.Keys{Interactives: []storage.Subject{subject(0)}})
+				return fetch(t, l, []storage.Subject{subject(0)})
 			},
-			"gathered": func(l *loaders.Loaders) error { _, err := l.Interactive(t.Context(), subject(0)); return err },
+			"gathered": func(l *loaders.Loaders) error { _, err := loaders.Interactives.Load(in(t, l), subject(0)); return err },
 		} {
 			t.Run(name+" "+way, func(t *testing.T) {
 				s := liked(t, 3)
 				s.fail = c.fail
 				l := loaders.New(s, alice, storage.AllKinds)
 				ask := func() (errs []error) {
-					_, one := l.Interactive(t.Context(), subject(0))
-					_, another := l.Interactive(t.Context(), subject(1))
-					_, many := l.Interactives(t.Context(), []storage.Subject{subject(0), subject(2)})
-					return []error{one, another, many, l.Fetch(t.Context(), loaders.Keys{Interactives: []storage.Subject{subject(2)}})}
+					_, one := loaders.Interactives.Load(in(t, l), subject(0))
+					_, another := loaders.Interactives.Load(in(t, l), subject(1))
+					_, many := loaders.Interactives.LoadMany(in(t, l), []storage.Subject{subject(0), subject(2)})
+					return []error{one, another, many, fetch(t, l, []storage.Subject{subject(2)})}
 				}
 				for _, err := range append([]error{first(l)}, ask()...) {
 					if !errors.Is(err, c.fail) {
@@ -279,11 +273,13 @@ func TestAFailedKindLeavesTheOthersAlone(t *testing.T) {
 	s.fail = storage.ErrUnavailable
 	l := loaders.New(s, alice, storage.AllKinds)
 	query := storage.LikesQuery{User: alice, Page: storage.Page{First: 10}}
-	err := l.Fetch(t.Context(), loaders.Keys{Interactives: []storage.Subject{subject(0)}, Likes: []storage.LikesQuery{query}})
+	loaders.Interactives.Want(l, subject(0))
+	loaders.Likes.Want(l, query)
+	err := l.Fetch(t.Context())
 	if !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("Fetch: got %v, want %v", err, storage.ErrUnavailable)
 	}
-	likes, err := l.CachedOnly().Likes(t.Context(), query)
+	likes, err := loaders.Likes.Load(in(t, l.CachedOnly()), query)
 	if err != nil || len(likes.Entries) != 3 {
 		t.Errorf("the likes beside a failed kind: got %+v, %v, want 3 likes", likes, err)
 	}
@@ -305,10 +301,15 @@ func (s blocked) Interactives(ctx context.Context, viewer storage.User, subjects
 // A key that is being loaded, by Fetch or by a lookup, is not loaded again.
 func TestAKeyIsLoadedOnce(t *testing.T) {
 	keys := []storage.Subject{subject(0), subject(1)}
-	wants := loaders.Keys{Interactives: keys}
 	for name, first := range map[string]func(context.Context, *loaders.Loaders) error{
-		"fetched":  func(ctx context.Context, l *loaders.Loaders) error { return l.Fetch(ctx, wants) },
-		"gathered": func(ctx context.Context, l *loaders.Loaders) error { _, err := l.Interactives(ctx, keys); return err },
+		"fetched": func(ctx context.Context, l *loaders.Loaders) error {
+			_, err := loaders.Interactives.FetchMany(loaders.NewContext(ctx, l), keys)
+			return err
+		},
+		"gathered": func(ctx context.Context, l *loaders.Loaders) error {
+			_, err := loaders.Interactives.LoadMany(loaders.NewContext(ctx, l), keys)
+			return err
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -317,16 +318,17 @@ func TestAKeyIsLoadedOnce(t *testing.T) {
 				var group errgroup.Group
 				group.Go(func() error { return first(t.Context(), l) })
 				<-s.begun
-				if err := l.Fetch(t.Context(), wants); err != nil {
+				loaders.Interactives.Want(l, keys...)
+				if err := l.Fetch(t.Context()); err != nil {
 					t.Error(err)
 				}
 				for _, look := range []*loaders.Loaders{l, l.CachedOnly()} {
 					group.Go(func() error {
-						_, err := look.Interactive(t.Context(), subject(0))
+						_, err := loaders.Interactives.Load(in(t, look), subject(0))
 						return err
 					})
 					group.Go(func() error {
-						_, err := look.Interactives(t.Context(), keys)
+						_, err := loaders.Interactives.LoadMany(in(t, look), keys)
 						return err
 					})
 				}
@@ -334,7 +336,7 @@ func TestAKeyIsLoadedOnce(t *testing.T) {
 				if err := group.Wait(); err != nil {
 					t.Error(err)
 				}
-				if err := l.Fetch(t.Context(), wants); err != nil {
+				if err := fetch(t, l, keys); err != nil {
 					t.Error(err)
 				}
 				if s.calls != 1 || s.keys != 2 {
@@ -352,11 +354,11 @@ func (panicking) Interactives(context.Context, storage.User, []storage.Subject, 
 }
 
 func TestAPanicIsAFailure(t *testing.T) {
-	wants := loaders.Keys{Interactives: []storage.Subject{subject(0), subject(1)}}
-	fetched := loaders.New(panicking{}, alice, storage.AllKinds).Fetch(t.Context(), wants)
+	keys := []storage.Subject{subject(0), subject(1)}
+	fetched := fetch(t, loaders.New(panicking{}, alice, storage.AllKinds), keys)
 	l := loaders.New(panicking{}, alice, storage.AllKinds)
-	_, gathered := l.Interactives(t.Context(), wants.Interactives)
-	for _, err := range []error{fetched, gathered, l.Fetch(t.Context(), wants)} {
+	_, gathered := loaders.Interactives.LoadMany(in(t, l), keys)
+	for _, err := range []error{fetched, gathered, fetch(t, l, keys)} {
 		if err == nil || !strings.Contains(err.Error(), "a bug") {
 			t.Errorf("a panic of the store: got %v, want an error with \"a bug\"", err)
 		}

@@ -9,7 +9,6 @@ import (
 	"ovation/api/viewer"
 	"ovation/graph"
 	"ovation/loaders"
-	"ovation/resolvers/plan"
 	"ovation/storage"
 )
 
@@ -109,11 +108,5 @@ func (r userResolver) Profile(ctx context.Context, obj *storage.User) (*storage.
 	if r.accounts == nil {
 		return nil, nil //nolint:nilnil // null is the answer
 	}
-	return loaders.FromContext(ctx).Profile(ctx, *obj)
-}
-
-func (p *prefetch) profile(_ *plan.Field, object any) {
-	if of, is := object.(*storage.User); is && p.accounts != nil {
-		enqueue(p, profiles, *of, func(*storage.Profile) {})
-	}
+	return loaders.Profiles.Load(ctx, *obj)
 }

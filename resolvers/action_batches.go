@@ -65,16 +65,12 @@ func (r mutationResolver) givenActions(ctx context.Context, me storage.User, giv
 		out[i].FolderID = key.FolderID
 		folders, named = append(folders, key), append(named, i)
 	}
-	l := loaders.FromContext(ctx)
-	if err := l.Fetch(ctx, loaders.Keys{Folders: folders}); err != nil {
+	found, err := loaders.Folders.FetchMany(ctx, folders)
+	if err != nil {
 		return nil, err
 	}
-	for n, key := range folders {
-		found, err := l.Folder(ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		if found == nil {
+	for n := range folders {
+		if found[n] == nil {
 			return nil, notFound(fmt.Sprintf("input.actions[%d].folderId", named[n]))
 		}
 	}

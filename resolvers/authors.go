@@ -12,7 +12,6 @@ import (
 	"ovation/api/viewer"
 	"ovation/graph"
 	"ovation/loaders"
-	"ovation/resolvers/plan"
 	"ovation/storage"
 )
 
@@ -103,7 +102,7 @@ func (r userResolver) Works(ctx context.Context, obj *storage.User, biz *string,
 		out[i] = &graph.InteractiveEdge{Cursor: e.Cursor}
 	}
 	if selectsNodes(ctx, "InteractiveConnection", "InteractiveEdge") {
-		found, err := loaders.FromContext(ctx).Interactives(ctx, subjects)
+		found, err := loaders.Interactives.LoadMany(ctx, subjects)
 		if err != nil {
 			return nil, err
 		}
@@ -132,17 +131,9 @@ func selectsNodes(ctx context.Context, connection, edge string) bool {
 }
 
 func (r userResolver) Totals(ctx context.Context, obj *storage.User) (*storage.UserTotals, error) {
-	found, err := loaders.FromContext(ctx).Totals(ctx, *obj)
+	found, err := loaders.Totals.Load(ctx, *obj)
 	found = seenTotals(viewer.FromContext(ctx), *obj, found)
 	return &found, err
-}
-
-var totals = lookupOf(func(w *loaders.Keys) *[]storage.User { return &w.Totals }, (*loaders.Loaders).Totals)
-
-func (p *prefetch) totals(_ *plan.Field, object any) {
-	if of, is := object.(*storage.User); is {
-		enqueue(p, totals, *of, func(storage.UserTotals) {})
-	}
 }
 
 // deleteComment deletes a comment. A comment may be deleted by its author, by moderators

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/99designs/gqlgen/graphql"
-
 	"ovation/api/viewer"
 	"ovation/graph"
 	"ovation/loaders"
@@ -93,7 +91,7 @@ func changeOf(ctx context.Context, id string) (storage.CommentChange, error) {
 }
 
 func (r interactiveResolver) CommentCount(ctx context.Context, obj *storage.Interactive) (int64, error) {
-	count, err := loaders.FromContext(ctx).CommentCount(ctx, obj.Subject)
+	count, err := loaders.CommentCounts.Load(ctx, obj.Subject)
 	return count.Comments, err
 }
 
@@ -138,11 +136,11 @@ func commentsOf[P any](
 }
 
 func (r commentResolver) Subject(ctx context.Context, obj *storage.Comment) (*storage.Interactive, error) {
-	return loaders.FromContext(ctx).Interactive(ctx, obj.Subject)
+	return loaders.Interactives.Load(ctx, obj.Subject)
 }
 
 func (r commentResolver) Interactive(ctx context.Context, obj *storage.Comment) (*storage.Interactive, error) {
-	return loaders.FromContext(ctx).Interactive(ctx, obj.Key().Subject())
+	return loaders.Interactives.Load(ctx, obj.Key().Subject())
 }
 
 func (r commentResolver) Parent(ctx context.Context, obj *storage.Comment) (*storage.Comment, error) {
@@ -151,8 +149,6 @@ func (r commentResolver) Parent(ctx context.Context, obj *storage.Comment) (*sto
 	}
 	return visibleComment(ctx, viewer.FromContext(ctx), obj.ParentKey())
 }
-
-var commentBatch = lookupOf(func(w *loaders.Keys) *[]storage.CommentsQuery { return &w.CommentLists }, (*loaders.Loaders).CommentList)
 
 // commentLists maps each order to the list of a subject's comments in that order.
 var commentLists = map[storage.CommentOrder]*listSpec[storage.Interactive, storage.CommentsQuery, storage.Comment]{
@@ -163,7 +159,7 @@ var commentLists = map[storage.CommentOrder]*listSpec[storage.Interactive, stora
 
 func commentsIn(order storage.CommentOrder) *listSpec[storage.Interactive, storage.CommentsQuery, storage.Comment] {
 	return &listSpec[storage.Interactive, storage.CommentsQuery, storage.Comment]{
-		batch: commentBatch,
+		lookup: loaders.CommentLists,
 		name: func(of *storage.Interactive, _ string) []string {
 			return []string{"comments", string(order), of.Tenant, of.Biz, of.BizID}
 		},
@@ -175,7 +171,7 @@ func commentsIn(order storage.CommentOrder) *listSpec[storage.Interactive, stora
 }
 
 var replies = listSpec[storage.Comment, storage.CommentsQuery, storage.Comment]{
-	batch: commentBatch,
+	lookup: loaders.CommentLists,
 	name: func(of *storage.Comment, _ string) []string {
 		return []string{"replies", of.Subject.Tenant, of.CommentID()}
 	},
@@ -187,20 +183,12 @@ var replies = listSpec[storage.Comment, storage.CommentsQuery, storage.Comment]{
 
 // userComments is the list of a user's comments.
 var userComments = listSpec[storage.User, storage.UserCommentsQuery, storage.Comment]{
-	batch: lookupOf(func(w *loaders.Keys) *[]storage.UserCommentsQuery { return &w.UserComments }, (*loaders.Loaders).UserComments),
-	name:  func(of *storage.User, _ string) []string { return []string{"comments of", of.Tenant, of.UserID} },
+	lookup: loaders.UserComments,
+	name:   func(of *storage.User, _ string) []string { return []string{"comments of", of.Tenant, of.UserID} },
 	query: func(_ storage.User, of *storage.User, _ string, page storage.Page) storage.UserCommentsQuery {
 		return storage.UserCommentsQuery{User: *of, Page: page}
 	},
 	place: storage.Newest.Place,
-}
-
-var commentCounts = lookupOf(func(w *loaders.Keys) *[]storage.Subject { return &w.CommentCounts }, (*loaders.Loaders).CommentCount)
-
-func (p *prefetch) commentCount(_ *plan.Field, object any) {
-	if of, is := object.(*storage.Interactive); is {
-		enqueue(p, commentCounts, of.Subject, func(storage.CommentCount) {})
-	}
 }
 
 func (p *prefetch) comments(field *plan.Field, object any) {
@@ -211,29 +199,4 @@ func (p *prefetch) comments(field *plan.Field, object any) {
 	if list := commentLists[order]; list != nil {
 		list.field().prefetch(p, field, object)
 	}
-}
-
-func (p *prefetch) comment(field *plan.Field, _ any) {
-	id, err := graphql.UnmarshalID(p.argument(field, "commentId"))
-	number, ok := storage.ParseCommentID(id)
-	if err != nil || !ok {
-		return
-	}
-	enqueue(p, comments, storage.CommentKey{Tenant: p.me.Tenant, CommentID: number}, func(found *storage.Comment) {
-		if sees(p.me, found) {
-			p.visit(field, found)
-		}
-	})
-}
-
-func (p *prefetch) parent(field *plan.Field, object any) {
-	of, is := object.(*storage.Comment)
-	if !is || of.ParentID == 0 {
-		return
-	}
-	enqueue(p, comments, of.ParentKey(), func(found *storage.Comment) {
-		if sees(p.me, found) {
-			p.visit(field, found)
-		}
-	})
 }

@@ -5,7 +5,6 @@ import (
 
 	"ovation/api/viewer"
 	"ovation/loaders"
-	"ovation/resolvers/plan"
 	"ovation/storage"
 )
 
@@ -19,7 +18,7 @@ func (r interactiveResolver) Content(ctx context.Context, obj *storage.Interacti
 		return found, nil
 	}
 	if key, is := r.videoOf(obj.Subject); is {
-		return orNull(loaders.FromContext(ctx).Video(ctx, key))
+		return orNull(loaders.Videos.Load(ctx, key))
 	}
 	return nil, nil //nolint:nilnil // null is the answer
 }
@@ -29,26 +28,4 @@ func (r interactiveResolver) Content(ctx context.Context, obj *storage.Interacti
 func (r *Root) videoOf(subject storage.Subject) (storage.VideoKey, bool) {
 	key, is := storage.VideoOf(subject)
 	return key, is && r.videos != nil
-}
-
-// content collects what is selected from the comment or video that a subject is.
-func (p *prefetch) content(field *plan.Field, object any) {
-	of, is := object.(*storage.Interactive)
-	if !is {
-		return
-	}
-	if key, is := storage.CommentOf(of.Subject); is {
-		enqueue(p, comments, key, func(found *storage.Comment) {
-			if sees(p.me, found) && !found.Deleted() {
-				p.visit(field, found)
-			}
-		})
-	}
-	if key, is := p.videoOf(of.Subject); is {
-		enqueue(p, videos, key, func(found *storage.Video) {
-			if sees(p.me, found) {
-				p.visit(field, found)
-			}
-		})
-	}
 }

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"ovation/api/rate"
 	"ovation/graph"
-	"ovation/loaders"
 	"ovation/resolvers/plan"
 	"ovation/storage"
 )
@@ -31,43 +31,43 @@ type prefetchFunc func(a *prefetch, field *plan.Field, object any)
 var fieldTable = map[string]fieldSpec{
 	"Query.interactive":  {prefetch: (*prefetch).interactive},
 	"Query.interactives": {prefetch: (*prefetch).interactives},
-	"Query.node":         byID("id", 0),
-	"Query.nodes":        byID("ids", 0),
-	"Query.folder":       byID("id", storage.NodeFolder),
-	"Query.conversation": {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).conversation},
+	"Query.node":         {prefetch: queried("id", queryResolver.Node)},
+	"Query.nodes":        {prefetch: (*prefetch).nodes},
+	"Query.folder":       {prefetch: queried("id", queryResolver.Folder)},
+	"Query.conversation": loads(queried("with", queryResolver.Conversation)),
 	"Query.viewer":       {prefetch: (*prefetch).viewer},
-	"Query.user":         {prefetch: (*prefetch).user},
+	"Query.user":         {prefetch: queried("userId", queryResolver.User)},
 	"Query._entities":    {prefetch: (*prefetch).entities},
 	"_Service.sdl":       {FieldInfo: plan.FieldInfo{Weight: 249}}, // about 50,000 bytes
 
-	"Query.conversations":   {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).conversations},
+	"Query.conversations":   loads((*prefetch).conversations),
 	"Conversation.with":     inline(func(c *storage.Conversation) any { return &c.With }),
 	"Conversation.latest":   inline(func(c *storage.Conversation) any { return &c.Latest }),
 	"Conversation.messages": messageLists.field(),
 	"Message.from":          inline(func(m *storage.DirectMessage) any { return &m.From }),
 	"Message.to":            inline(func(m *storage.DirectMessage) any { return &m.To }),
 	"Message.text":          {FieldInfo: plan.FieldInfo{Weight: 19}}, // like Comment.text
-	"Friend.latestMessage":  {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).latestMessage},
+	"Friend.latestMessage":  resolved(friendResolver.LatestMessage),
 
-	"Query.trending": {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).trending},
+	"Query.trending": loads((*prefetch).trending),
 
-	"Query.feed":         {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).feed},
-	"Query.video":        {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).video},
-	"Query.searchUsers":  scanning(fieldSpec{FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).searchUsers}),
-	"Query.searchVideos": scanning(fieldSpec{FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).searchVideos}),
+	"Query.feed":         loads((*prefetch).feed),
+	"Query.video":        loads(queried("videoId", queryResolver.Video)),
+	"Query.searchUsers":  scanning(loads((*prefetch).searchUsers)),
+	"Query.searchVideos": scanning(loads((*prefetch).searchVideos)),
 
-	"Query.comment": {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).comment},
+	"Query.comment": loads(queried("commentId", queryResolver.Comment)),
 	"User.comments": userComments.field(),
 
-	"Interactive.content": {FieldInfo: plan.FieldInfo{Loads: true, Price: 3}, prefetch: (*prefetch).content},
+	"Interactive.content": atPrice(3, resolved(interactiveResolver.Content)),
 
-	"User.videos": {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).userVideos},
+	"User.videos": loads((*prefetch).userVideos),
 
 	"Video.title":       {FieldInfo: plan.FieldInfo{Weight: 1}}, // up to 600 bytes
 	"Video.playUrl":     {FieldInfo: plan.FieldInfo{Weight: 1}},
 	"Video.coverUrl":    {FieldInfo: plan.FieldInfo{Weight: 1}},
 	"Video.author":      inline(func(v *storage.Video) any { return &v.Author }),
-	"Video.interactive": byKey(subjects, func(v *storage.Video) storage.Subject { return v.Key().Subject() }),
+	"Video.interactive": resolved(videoResolver.Interactive),
 
 	"Interactive.liked":     viewerState(storage.KindReaction, func(i *storage.Interactive) any { return i.Liked }),
 	"Interactive.collected": viewerState(storage.KindCollection, func(i *storage.Interactive) any { return i.Collected }),
@@ -80,28 +80,28 @@ var fieldTable = map[string]fieldSpec{
 
 	"Interactive.author": {prefetch: (*prefetch).author},
 
-	"Interactive.commentCount": {FieldInfo: plan.FieldInfo{Loads: true, Price: 3}, prefetch: (*prefetch).commentCount},
-	"Interactive.comments":     {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).comments},
-	"Comment.subject":          byKey(subjects, func(c *storage.Comment) storage.Subject { return c.Subject }),
-	"Comment.interactive":      byKey(subjects, func(c *storage.Comment) storage.Subject { return c.Key().Subject() }),
+	"Interactive.commentCount": atPrice(3, resolved(interactiveResolver.CommentCount)),
+	"Interactive.comments":     loads((*prefetch).comments),
+	"Comment.subject":          resolved(commentResolver.Subject),
+	"Comment.interactive":      resolved(commentResolver.Interactive),
 	"Comment.author":           inline(func(c *storage.Comment) any { return c.Author() }),
 	"Comment.editedBy":         inline(func(c *storage.Comment) any { return c.EditedBy() }),
 	"Comment.text":             {FieldInfo: plan.FieldInfo{Weight: 19}}, // up to 8,000 bytes, but few texts consist of 4-byte characters
-	"Comment.parent":           {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).parent},
+	"Comment.parent":           resolved(commentResolver.Parent),
 	"Comment.replies":          replies.field(),
 	"CommentEvent.comment":     inline(func(e *graph.CommentEvent) any { return &e.Comment }),
 
 	"Subscription.commentsChanged": {FieldInfo: plan.FieldInfo{Entries: maxChanges}},
 	"Subscription.messages":        {FieldInfo: plan.FieldInfo{Entries: maxChanges}},
 
-	"Liked.interactive":     byKey(subjects, func(l *storage.Liked) storage.Subject { return l.Subject }),
+	"Liked.interactive":     resolved(likedResolver.Interactive),
 	"Liked.user":            inline(func(l *storage.Liked) any { return &l.User }),
-	"Collected.interactive": byKey(subjects, func(c *storage.Collected) storage.Subject { return c.Subject }),
+	"Collected.interactive": resolved(collectedResolver.Interactive),
 	"Collected.user":        inline(func(c *storage.Collected) any { return &c.User }),
-	"Collected.folder":      byKey(folders, (*storage.Collected).FolderKey),
-	"Read.interactive":      byKey(subjects, func(r *storage.Read) storage.Subject { return r.Subject }),
+	"Collected.folder":      resolved(collectedResolver.Folder),
+	"Read.interactive":      resolved(readResolver.Interactive),
 
-	"Followed.interactive": byKey(subjects, func(f *storage.Followed) storage.Subject { return f.Subject }),
+	"Followed.interactive": resolved(followedResolver.Interactive),
 	"Followed.user":        inline(func(f *storage.Followed) any { return &f.User }),
 	"Friend.user":          inline(func(f *storage.Friend) any { return &f.User }),
 
@@ -117,12 +117,12 @@ var fieldTable = map[string]fieldSpec{
 	"User.followers":   userFollowers.field(),
 	"User.friends":     scanning(friends.field()),
 	"User.works":       works.field(),
-	"User.totals":      {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).totals},
-	"User.interactive": byKey(subjects, func(u *storage.User) storage.Subject { return u.Subject() }),
+	"User.totals":      resolved(userResolver.Totals),
+	"User.interactive": resolved(userResolver.Interactive),
 
 	"DeclareSubjectsPayload.interactives": {FieldInfo: plan.FieldInfo{Entries: maxSubjects}},
 
-	"User.profile": {FieldInfo: plan.FieldInfo{Loads: true, Weight: 4}, prefetch: (*prefetch).profile}, // about 1,200 bytes with all its texts
+	"User.profile": ofWeight(4, resolved(userResolver.Profile)), // about 1,200 bytes with all its texts
 
 	"Mutation.recordActions": {FieldInfo: plan.FieldInfo{EntryPrice: rate.PerBatchedAction}},
 
@@ -178,6 +178,12 @@ func atPrice(price int, l fieldSpec) fieldSpec {
 	return l
 }
 
+// ofWeight sets the weight of a field.
+func ofWeight(weight int, l fieldSpec) fieldSpec {
+	l.Weight = weight
+	return l
+}
+
 // inline returns the spec of a field whose value is loaded together with its object.
 func inline[P any](get func(*P) any) fieldSpec {
 	return fieldSpec{prefetch: func(a *prefetch, field *plan.Field, object any) {
@@ -202,40 +208,26 @@ func scanning(l fieldSpec) fieldSpec {
 	return l
 }
 
-// byKey returns the spec of a field whose value is looked up by the key that the given
-// function returns for the field's object.
-func byKey[P any, K comparable, V storage.Node](b lookup[K, V], key func(*P) K) fieldSpec {
-	return fieldSpec{FieldInfo: plan.FieldInfo{Loads: true}, prefetch: func(a *prefetch, field *plan.Field, object any) {
-		of, is := object.(*P)
-		if !is {
-			return
+// resolved returns the spec of a field whose value its resolver looks up.
+func resolved[R interface{ ~struct{ *Root } }, P, V any](resolve func(R, context.Context, *P) (V, error)) fieldSpec {
+	return loads(func(a *prefetch, field *plan.Field, object any) {
+		if of, is := object.(*P); is {
+			visitLoaded(a, field, func(ctx context.Context) (V, error) { return resolve(R{a.Root}, ctx, of) })
 		}
-		var then func(V)
-		if below := field.Below(); below == nil || below.Deeper {
-			then = func(found V) {
-				if sees(a.me, found) {
-					a.visit(field, found)
-				}
-			}
+	})
+}
+
+// queried returns the function that prefetches a field of Query whose only argument is an
+// ID.
+func queried[V any](argument string, resolve func(queryResolver, context.Context, string) (V, error)) prefetchFunc {
+	return func(a *prefetch, field *plan.Field, _ any) {
+		if id, err := graphql.UnmarshalID(a.argument(field, argument)); err == nil {
+			visitLoaded(a, field, func(ctx context.Context) (V, error) { return resolve(queryResolver{a.Root}, ctx, id) })
 		}
-		enqueue(a, b, key(of), then)
-	}}
+	}
 }
 
-// lookup is a kind of object that loaders load by key.
-type lookup[K comparable, V any] struct {
-	keys func(*loaders.Keys) *[]K
-	load func(*loaders.Loaders, context.Context, K) (V, error)
+// loads returns the spec of a field that has to be looked up.
+func loads(prefetch prefetchFunc) fieldSpec {
+	return fieldSpec{FieldInfo: plan.FieldInfo{Loads: true}, prefetch: prefetch}
 }
-
-func lookupOf[K comparable, V any](wanted func(*loaders.Keys) *[]K, load func(*loaders.Loaders, context.Context, K) (V, error)) lookup[K, V] {
-	return lookup[K, V]{wanted, load}
-}
-
-var (
-	subjects = lookupOf(func(w *loaders.Keys) *[]storage.Subject { return &w.Interactives }, (*loaders.Loaders).Interactive)
-	states   = lookupOf(func(w *loaders.Keys) *[]storage.StateKey { return &w.States }, (*loaders.Loaders).States)
-	comments = lookupOf(func(w *loaders.Keys) *[]storage.CommentKey { return &w.Comments }, (*loaders.Loaders).Comment)
-	profiles = lookupOf(func(w *loaders.Keys) *[]storage.User { return &w.Profiles }, (*loaders.Loaders).Profile)
-	folders  = lookupOf(func(w *loaders.Keys) *[]storage.FolderKey { return &w.Folders }, (*loaders.Loaders).Folder)
-)

@@ -10,7 +10,7 @@ import (
 // list is read with queries of type Q. The list's resolver and its prefetch share the
 // listSpec.
 type listSpec[P any, Q comparable, T any] struct {
-	batch lookup[Q, storage.ListPage[T]]
+	lookup *loaders.Lookup[Q, storage.ListPage[T]]
 
 	name  func(of *P, biz string) []string   // identifies the list among all lists
 	sees  func(me storage.User, of *P) error // nil if the list is as visible as its object
@@ -22,7 +22,7 @@ type listSpec[P any, Q comparable, T any] struct {
 }
 
 var likers = listSpec[storage.Interactive, storage.LikersQuery, storage.Liked]{
-	batch: lookupOf(func(w *loaders.Keys) *[]storage.LikersQuery { return &w.Likers }, (*loaders.Loaders).Likers),
+	lookup: loaders.Likers,
 	name: func(of *storage.Interactive, _ string) []string {
 		return []string{"likers", of.Tenant, of.Biz, of.BizID}
 	},
@@ -37,7 +37,7 @@ var likers = listSpec[storage.Interactive, storage.LikersQuery, storage.Liked]{
 
 // likedByFriends is the list of the likes by users whom the viewer follows.
 var likedByFriends = listSpec[storage.Interactive, storage.FollowedLikersQuery, storage.FollowedLike]{
-	batch: lookupOf(func(w *loaders.Keys) *[]storage.FollowedLikersQuery { return &w.FollowedLikers }, (*loaders.Loaders).FollowedLikers),
+	lookup: loaders.FollowedLikers,
 	name: func(of *storage.Interactive, _ string) []string {
 		return []string{"likedByFriends", of.Tenant, of.Biz, of.BizID}
 	},
@@ -50,7 +50,7 @@ var likedByFriends = listSpec[storage.Interactive, storage.FollowedLikersQuery, 
 }
 
 var items = listSpec[storage.Folder, storage.ItemsQuery, storage.Collected]{
-	batch: lookupOf(func(w *loaders.Keys) *[]storage.ItemsQuery { return &w.Items }, (*loaders.Loaders).Items),
+	lookup: loaders.Items,
 	name: func(of *storage.Folder, _ string) []string {
 		return []string{"items", of.Owner.Tenant, of.Owner.UserID, of.FolderID}
 	},
@@ -63,9 +63,9 @@ var items = listSpec[storage.Folder, storage.ItemsQuery, storage.Collected]{
 }
 
 var likes = listSpec[storage.User, storage.LikesQuery, storage.Liked]{
-	batch: lookupOf(func(w *loaders.Keys) *[]storage.LikesQuery { return &w.Likes }, (*loaders.Loaders).Likes),
-	name:  func(of *storage.User, biz string) []string { return []string{"likes", of.Tenant, of.UserID, biz} },
-	sees:  seesUser,
+	lookup: loaders.Likes,
+	name:   func(of *storage.User, biz string) []string { return []string{"likes", of.Tenant, of.UserID, biz} },
+	sees:   seesUser,
 	query: func(_ storage.User, of *storage.User, biz string, page storage.Page) storage.LikesQuery {
 		return storage.LikesQuery{User: *of, Biz: biz, Page: page}
 	},
@@ -75,7 +75,7 @@ var likes = listSpec[storage.User, storage.LikesQuery, storage.Liked]{
 }
 
 var followers = listSpec[storage.Interactive, storage.FollowersQuery, storage.Followed]{
-	batch: lookupOf(func(w *loaders.Keys) *[]storage.FollowersQuery { return &w.Followers }, (*loaders.Loaders).Followers),
+	lookup: loaders.Followers,
 	name: func(of *storage.Interactive, _ string) []string {
 		return []string{"followers", of.Tenant, of.Biz, of.BizID}
 	},
@@ -88,7 +88,7 @@ var followers = listSpec[storage.Interactive, storage.FollowersQuery, storage.Fo
 
 // userFollowers is the list of a user's followers.
 var userFollowers = listSpec[storage.User, storage.FollowersQuery, storage.Followed]{
-	batch: followers.batch,
+	lookup: loaders.Followers,
 	name: func(of *storage.User, _ string) []string {
 		return []string{"followers", of.Tenant, storage.BizUser, of.UserID}
 	},
@@ -104,9 +104,9 @@ func placeOfFollower(f *storage.Followed) storage.Position {
 }
 
 var following = listSpec[storage.User, storage.FollowingQuery, storage.Followed]{
-	batch: lookupOf(func(w *loaders.Keys) *[]storage.FollowingQuery { return &w.Following }, (*loaders.Loaders).Following),
-	name:  func(of *storage.User, biz string) []string { return []string{"following", of.Tenant, of.UserID, biz} },
-	sees:  seesUser,
+	lookup: loaders.Following,
+	name:   func(of *storage.User, biz string) []string { return []string{"following", of.Tenant, of.UserID, biz} },
+	sees:   seesUser,
 	query: func(_ storage.User, of *storage.User, biz string, page storage.Page) storage.FollowingQuery {
 		return storage.FollowingQuery{User: *of, Biz: biz, Page: page}
 	},
@@ -116,9 +116,9 @@ var following = listSpec[storage.User, storage.FollowingQuery, storage.Followed]
 }
 
 var friends = listSpec[storage.User, storage.FriendsQuery, storage.Friend]{
-	batch: lookupOf(func(w *loaders.Keys) *[]storage.FriendsQuery { return &w.Friends }, (*loaders.Loaders).Friends),
-	name:  func(of *storage.User, _ string) []string { return []string{"friends", of.Tenant, of.UserID} },
-	sees:  seesUser,
+	lookup: loaders.Friends,
+	name:   func(of *storage.User, _ string) []string { return []string{"friends", of.Tenant, of.UserID} },
+	sees:   seesUser,
 	query: func(_ storage.User, of *storage.User, _ string, page storage.Page) storage.FriendsQuery {
 		return storage.FriendsQuery{User: *of, Page: page}
 	},
@@ -127,9 +127,9 @@ var friends = listSpec[storage.User, storage.FriendsQuery, storage.Friend]{
 
 // works is the list of a user's works. Its nodes are the subjects of the works.
 var works = listSpec[storage.User, storage.WorksQuery, storage.Work]{
-	batch: lookupOf(func(w *loaders.Keys) *[]storage.WorksQuery { return &w.Works }, (*loaders.Loaders).Works),
-	name:  func(of *storage.User, biz string) []string { return []string{"works", of.Tenant, of.UserID, biz} },
-	sees:  seesUser,
+	lookup: loaders.Works,
+	name:   func(of *storage.User, biz string) []string { return []string{"works", of.Tenant, of.UserID, biz} },
+	sees:   seesUser,
 	query: func(_ storage.User, of *storage.User, biz string, page storage.Page) storage.WorksQuery {
 		return storage.WorksQuery{User: *of, Biz: biz, Page: page}
 	},
@@ -137,14 +137,14 @@ var works = listSpec[storage.User, storage.WorksQuery, storage.Work]{
 		return storage.Position{Version: w.Since, Biz: w.Subject.Biz, ID: w.Subject.BizID}
 	},
 	node: func(a *prefetch, field *plan.Field, w *storage.Work) {
-		enqueue(a, subjects, w.Subject, func(found *storage.Interactive) { a.visit(field, found) })
+		a.visitSubject(field, w.Subject)
 	},
 }
 
 var folderLists = listSpec[storage.User, storage.FoldersQuery, storage.Folder]{
-	batch: lookupOf(func(w *loaders.Keys) *[]storage.FoldersQuery { return &w.FolderLists }, (*loaders.Loaders).Folders),
-	name:  func(of *storage.User, _ string) []string { return []string{"folders", of.Tenant, of.UserID} },
-	sees:  seesUser,
+	lookup: loaders.FolderLists,
+	name:   func(of *storage.User, _ string) []string { return []string{"folders", of.Tenant, of.UserID} },
+	sees:   seesUser,
 	query: func(me storage.User, of *storage.User, _ string, page storage.Page) storage.FoldersQuery {
 		return storage.FoldersQuery{Owner: *of, PublicOnly: publicFoldersOnly(me, of), Page: page}
 	},
@@ -152,9 +152,9 @@ var folderLists = listSpec[storage.User, storage.FoldersQuery, storage.Folder]{
 }
 
 var reads = listSpec[storage.User, storage.ReadsQuery, storage.Read]{
-	batch: lookupOf(func(w *loaders.Keys) *[]storage.ReadsQuery { return &w.Reads }, (*loaders.Loaders).Reads),
-	name:  func(of *storage.User, biz string) []string { return []string{"reads", of.Tenant, of.UserID, biz} },
-	sees:  seesReads,
+	lookup: loaders.Reads,
+	name:   func(of *storage.User, biz string) []string { return []string{"reads", of.Tenant, of.UserID, biz} },
+	sees:   seesReads,
 	query: func(_ storage.User, of *storage.User, biz string, page storage.Page) storage.ReadsQuery {
 		return storage.ReadsQuery{User: *of, Biz: biz, Page: page}
 	},

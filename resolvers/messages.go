@@ -67,7 +67,7 @@ func (r queryResolver) Conversation(ctx context.Context, with string) (*storage.
 	if err != nil {
 		return nil, err
 	}
-	return loaders.FromContext(ctx).Conversation(ctx, key)
+	return loaders.Conversations.Load(ctx, key)
 }
 
 func (r queryResolver) Conversations(ctx context.Context, first *int, after *string) (*graph.ConversationConnection, error) {
@@ -93,7 +93,7 @@ func (r friendResolver) LatestMessage(ctx context.Context, obj *storage.Friend) 
 	if !visible {
 		return nil, nil //nolint:nilnil // null is the answer
 	}
-	found, err := loaders.FromContext(ctx).Conversation(ctx, key)
+	found, err := loaders.Conversations.Load(ctx, key)
 	if err != nil || found == nil {
 		return nil, err
 	}
@@ -174,16 +174,11 @@ func (r mutationResolver) prepare(ctx context.Context, name string, object any) 
 	a.run()
 }
 
-var (
-	messages      = lookupOf(func(w *loaders.Keys) *[]storage.DirectMessageKey { return &w.Messages }, (*loaders.Loaders).Message)
-	conversations = lookupOf(func(w *loaders.Keys) *[]storage.ConversationKey { return &w.Conversations }, (*loaders.Loaders).Conversation)
-)
-
 // conversationLists is the list of the viewer's conversations.
 var conversationLists = listSpec[storage.User, storage.ConversationsQuery, storage.Conversation]{
-	batch: lookupOf(func(w *loaders.Keys) *[]storage.ConversationsQuery { return &w.ConversationLists }, (*loaders.Loaders).ConversationList),
-	name:  func(of *storage.User, _ string) []string { return []string{"conversations", of.Tenant, of.UserID} },
-	sees:  seesConversations,
+	lookup: loaders.ConversationLists,
+	name:   func(of *storage.User, _ string) []string { return []string{"conversations", of.Tenant, of.UserID} },
+	sees:   seesConversations,
 	query: func(_ storage.User, of *storage.User, _ string, page storage.Page) storage.ConversationsQuery {
 		return storage.ConversationsQuery{Owner: *of, Page: page}
 	},
@@ -191,7 +186,7 @@ var conversationLists = listSpec[storage.User, storage.ConversationsQuery, stora
 }
 
 var messageLists = listSpec[storage.Conversation, storage.DirectMessagesQuery, storage.DirectMessage]{
-	batch: lookupOf(func(w *loaders.Keys) *[]storage.DirectMessagesQuery { return &w.MessageLists }, (*loaders.Loaders).MessageList),
+	lookup: loaders.MessageLists,
 	name: func(of *storage.Conversation, _ string) []string {
 		return []string{"messages", of.Owner.Tenant, of.Owner.UserID, of.With.UserID}
 	},
@@ -204,37 +199,4 @@ var messageLists = listSpec[storage.Conversation, storage.DirectMessagesQuery, s
 
 func (p *prefetch) conversations(field *plan.Field, _ any) {
 	conversationLists.field().prefetch(p, field, &p.me)
-}
-
-func (p *prefetch) conversation(field *plan.Field, _ any) {
-	id, err := graphql.UnmarshalID(p.argument(field, "with"))
-	if err != nil {
-		return
-	}
-	if key, err := conversationOf(p.me, "with", id); err == nil {
-		p.conversationBy(field, key)
-	}
-}
-
-// conversationBy enqueues a conversation, which must belong to the viewer.
-func (p *prefetch) conversationBy(field *plan.Field, key storage.ConversationKey) {
-	enqueue(p, conversations, key, func(found *storage.Conversation) {
-		if sees(p.me, found) {
-			p.visit(field, found)
-		}
-	})
-}
-
-func (p *prefetch) latestMessage(field *plan.Field, object any) {
-	of, is := object.(*storage.Friend)
-	if !is {
-		return
-	}
-	if key, visible := conversationOfFriends(p.me, of); visible {
-		enqueue(p, conversations, key, func(found *storage.Conversation) {
-			if found != nil {
-				p.visit(field, &found.Latest)
-			}
-		})
-	}
 }

@@ -108,7 +108,7 @@ func (r mutationResolver) record(ctx context.Context, biz, bizID string, action 
 		return out, nil
 	}
 	if seen != nil && seen.Freshness != "" {
-		l.Prime(seen)
+		loaders.Interactives.Prime(l, subject, seen)
 	}
 	out.Interactive, err = r.after(ctx, subject, asked)
 	if err == nil && out.Interactive.Deleted && action.Sets() { // this node did not know it before
@@ -141,8 +141,7 @@ func (r mutationResolver) afterIfAsked(ctx context.Context, subject storage.Subj
 
 // afterAll returns several subjects, each as after returns it.
 func (r mutationResolver) afterAll(ctx context.Context, subjects []storage.Subject, asked []*plan.Field) ([]*storage.Interactive, error) {
-	l := loaders.FromContext(ctx)
-	err := l.Fetch(ctx, loaders.Keys{Interactives: subjects})
+	found, err := loaders.Interactives.FetchMany(ctx, subjects)
 	if errors.Is(err, storage.ErrUnavailable) {
 		out := make([]*storage.Interactive, len(subjects))
 		for i, subject := range subjects {
@@ -150,7 +149,6 @@ func (r mutationResolver) afterAll(ctx context.Context, subjects []storage.Subje
 		}
 		return out, nil
 	}
-	found, err := l.Interactives(ctx, subjects)
 	if err != nil {
 		return nil, err
 	}
@@ -171,11 +169,7 @@ func ownFolder(ctx context.Context, argument, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	l := loaders.FromContext(ctx)
-	if err := l.Fetch(ctx, loaders.Keys{Folders: []storage.FolderKey{key}}); err != nil {
-		return "", err
-	}
-	found, err := l.Folder(ctx, key)
+	found, err := loaders.Folders.Fetch(ctx, key)
 	if err == nil && found == nil {
 		err = notFound(argument)
 	}

@@ -43,7 +43,7 @@ func (r *Root) node(ctx context.Context, ref storage.NodeRef) (storage.Node, err
 	}
 	switch ref.Type {
 	case storage.NodeInteractive:
-		return loaders.FromContext(ctx).Interactive(ctx, ref.Subject)
+		return loaders.Interactives.Load(ctx, ref.Subject)
 	case storage.NodeUser:
 		return &ref.User, nil
 	case storage.NodeComment:
@@ -52,11 +52,11 @@ func (r *Root) node(ctx context.Context, ref storage.NodeRef) (storage.Node, err
 		if r.videos == nil {
 			return nil, errVideosDisabled
 		}
-		return orNull(loaders.FromContext(ctx).Video(ctx, ref.Video))
+		return orNull(loaders.Videos.Load(ctx, ref.Video))
 	case storage.NodeMessage:
-		return orNull(loaders.FromContext(ctx).Message(ctx, ref.Message))
+		return orNull(loaders.Messages.Load(ctx, ref.Message))
 	case storage.NodeConversation:
-		return orNull(loaders.FromContext(ctx).Conversation(ctx, ref.Conversation))
+		return orNull(loaders.Conversations.Load(ctx, ref.Conversation))
 	case storage.NodeFolder:
 		return orNull(visibleFolder(ctx, me, ref.FolderKey()))
 	default:
@@ -67,7 +67,7 @@ func (r *Root) node(ctx context.Context, ref storage.NodeRef) (storage.Node, err
 // visibleState returns the reaction, item, read or follow that a ref identifies, or nil
 // if it does not exist or is not visible to the viewer.
 func visibleState(ctx context.Context, me storage.User, ref storage.NodeRef) (storage.Node, error) {
-	states, err := loaders.FromContext(ctx).States(ctx, storage.StateKey{User: ref.User, Subject: ref.Subject})
+	states, err := loaders.States.Load(ctx, storage.StateKey{User: ref.User, Subject: ref.Subject})
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func visibleState(ctx context.Context, me storage.User, ref storage.NodeRef) (st
 // visibleFolder returns a folder, or nil if it does not exist or is not visible to the
 // viewer.
 func visibleFolder(ctx context.Context, me storage.User, key storage.FolderKey) (*storage.Folder, error) {
-	folder, err := loaders.FromContext(ctx).Folder(ctx, key)
+	folder, err := loaders.Folders.Load(ctx, key)
 	if err != nil || !sees(me, folder) {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func visibleFolder(ctx context.Context, me storage.User, key storage.FolderKey) 
 // visibleComment returns a comment, or nil if it does not exist or is not visible to the
 // viewer.
 func visibleComment(ctx context.Context, me storage.User, key storage.CommentKey) (*storage.Comment, error) {
-	comment, err := loaders.FromContext(ctx).Comment(ctx, key)
+	comment, err := loaders.Comments.Load(ctx, key)
 	if err != nil || !sees(me, comment) {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"ovation/api/viewer"
 	"ovation/graph"
-	"ovation/loaders"
 	"ovation/resolvers/plan"
 	"ovation/storage"
 )
@@ -54,7 +53,7 @@ func (l *listSpec[P, Q, T]) buildQuery(r *Root, me storage.User, of *P, part pag
 // field returns the spec of the list's field. The spec prefetches a page and what the
 // page's nodes need.
 func (l *listSpec[P, Q, T]) field() fieldSpec {
-	return fieldSpec{FieldInfo: plan.FieldInfo{Loads: true}, prefetch: func(a *prefetch, field *plan.Field, object any) {
+	return loads(func(a *prefetch, field *plan.Field, object any) {
 		of, is := object.(*P)
 		if !is {
 			return
@@ -63,7 +62,8 @@ func (l *listSpec[P, Q, T]) field() fieldSpec {
 		if err != nil || l.empty != nil && l.empty(a.me) {
 			return // the resolver reports the error
 		}
-		enqueue(a, l.batch, query, func(found storage.ListPage[T]) {
+		load := func(ctx context.Context) (storage.ListPage[T], error) { return l.lookup.Load(ctx, query) }
+		attempt(a, load, func(found storage.ListPage[T]) {
 			for _, edges := range field.Below().Named("edges") {
 				for _, node := range edges.Below().Named("node") {
 					for i := range min(len(found.Entries), page.First-1) {
@@ -76,7 +76,7 @@ func (l *listSpec[P, Q, T]) field() fieldSpec {
 				}
 			}
 		})
-	}}
+	})
 }
 
 // edge is an edge type of package graph for entries of type T.
@@ -102,7 +102,7 @@ func connectVersion[E edge[T], P any, Q comparable, T any](ctx context.Context, 
 	if err != nil || l.empty != nil && l.empty(me) {
 		return nil, info, 0, err
 	}
-	found, err := l.batch.load(loaders.FromContext(ctx), ctx, query)
+	found, err := l.lookup.Load(ctx, query)
 	if err != nil {
 		return nil, info, 0, err
 	}

@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"errors"
 
 	"github.com/99designs/gqlgen/graphql"
 
@@ -14,23 +15,24 @@ import (
 )
 
 // prefetch loads what an operation needs before its resolvers ask for it. It walks the
-// plan breadth first: it collects all keys of one level before it loads any. Each level
-// therefore costs one storage call per kind of object, regardless of the number of
-// objects. The resolvers then find everything in the loaders' cache.
+// plan breadth first, and calls the resolvers of the fields that have to be looked up with
+// loaders that only note the keys (attempt). All keys of one level are then loaded
+// together, and the resolvers that missed something are called again. Each level therefore
+// costs one storage call per kind of object, regardless of the number of objects. When the
+// response is written, the resolvers find everything in the loaders' cache.
 //
 // A prefetch never changes a response. Resolvers load the objects that were not
-// prefetched. The loaders cache errors, and the resolvers report them. A prefetch
-// requests nothing that the viewer may not see.
+// prefetched. The loaders cache errors, and the resolvers report them.
 type prefetch struct {
 	*Root
 	ctx     context.Context //nolint:containedctx // lives as long as one call of run
 	op      *graphql.OperationContext
 	loaders *loaders.Loaders
+	noting  context.Context //nolint:containedctx // like ctx, for attempts; nil until the first
 	me      storage.User
 
-	keys      loaders.Keys
-	hasKeys   bool     // keys is not empty
-	callbacks []func() // called when the keys are loaded
+	waiting   bool     // keys are noted
+	callbacks []func() // called when the noted keys are loaded
 	roots     []rootField
 	users     []storage.User // the authors visited, allocated together
 
@@ -90,7 +92,7 @@ func (p *prefetch) value(of *rootField) (_ any, err error) {
 		return nodes, nil
 	}
 	if of.found == nil {
-		if of.found, err = p.loaders.Interactives(p.ctx, of.subjects); err != nil {
+		if of.found, err = loaders.Interactives.LoadMany(p.ctx, of.subjects); err != nil {
 			return nil, err
 		}
 	}
@@ -100,12 +102,12 @@ func (p *prefetch) value(of *rootField) (_ any, err error) {
 	return of.found, nil
 }
 
-// run loads the collected keys, and what the loaded objects need, level by level.
+// run loads the noted keys, and what the loaded objects need, level by level.
 func (p *prefetch) run() {
-	for p.hasKeys {
-		wants, then := p.keys, p.callbacks
-		p.keys, p.hasKeys, p.callbacks = loaders.Keys{}, false, nil
-		if err := p.loaders.Fetch(p.ctx, wants); err != nil { // the loaders cache errors
+	for p.waiting {
+		then := p.callbacks
+		p.waiting, p.callbacks = false, nil
+		if err := p.loaders.Fetch(p.ctx); err != nil { // the loaders cache errors
 			if code, _ := codeOf(err); code == codes.Unavailable {
 				p.unavailable = err
 			}
@@ -137,18 +139,31 @@ func (p *prefetch) visitField(field *plan.Field, object any) {
 	}
 }
 
-// enqueue adds a key to be loaded, and a callback for the loaded value. The callback may
-// be nil; it is not called if loading fails.
-func enqueue[K comparable, V any](a *prefetch, b lookup[K, V], key K, then func(found V)) {
-	keys := b.keys(&a.keys)
-	*keys, a.hasKeys = append(*keys, key), true
-	if then == nil {
-		return
+// attempt calls a resolver, and passes on its value. If the resolver misses something, it
+// is called again when that has been loaded. If it fails, the resolver will report the error
+// when the response is written.
+func attempt[V any](p *prefetch, resolve func(context.Context) (V, error), then func(V)) {
+	if p.noting == nil {
+		p.noting = loaders.NewContext(p.ctx, p.loaders.Noting())
 	}
-	a.callbacks = append(a.callbacks, func() {
-		if found, err := b.load(a.loaders, a.ctx, key); err == nil {
-			then(found)
-		}
+	found, err := resolve(p.noting)
+	switch {
+	case err == nil:
+		then(found)
+	case errors.Is(err, loaders.ErrNotLoaded):
+		p.waiting, p.callbacks = true, append(p.callbacks, func() { attempt(p, resolve, then) })
+	}
+}
+
+// visitLoaded visits the value of a field, which a resolver returns.
+func visitLoaded[V any](p *prefetch, field *plan.Field, resolve func(context.Context) (V, error)) {
+	attempt(p, resolve, func(found V) { p.visit(field, found) })
+}
+
+// visitSubject visits a subject, which is the value of a field.
+func (p *prefetch) visitSubject(field *plan.Field, subject storage.Subject) {
+	visitLoaded(p, field, func(ctx context.Context) (*storage.Interactive, error) {
+		return loaders.Interactives.Load(ctx, subject)
 	})
 }
 

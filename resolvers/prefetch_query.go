@@ -1,10 +1,11 @@
 package resolvers
 
 import (
-	"slices"
+	"context"
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"ovation/loaders"
 	"ovation/resolvers/plan"
 	"ovation/resolvers/rows"
 	"ovation/storage"
@@ -54,26 +55,22 @@ func (p *prefetch) subjectFrom(biz, bizID any) (storage.Subject, bool) {
 	return subject, err == nil && subject.Validate() == nil
 }
 
-// subjects enqueues the subjects of a field of Query. Their cached authors are visited
+// subjects notes the subjects of a field of Query. Their cached authors are visited
 // immediately, so that what is selected from the authors is loaded together with the
 // subjects. An author that was not cached, or has changed, is visited after the subjects
 // are loaded.
 func (p *prefetch) subjects(field *plan.Field, subjects []storage.Subject) {
 	at := len(p.roots)
 	p.roots = append(p.roots, rootField{subjects: subjects, single: field.Name == "interactive"})
-	if p.keys.Interactives == nil {
-		p.keys.Interactives = slices.Clip(subjects)
-	} else {
-		p.keys.Interactives = append(p.keys.Interactives, subjects...)
-	}
-	p.hasKeys = true
+	loaders.Interactives.Want(p.loaders, subjects...)
+	p.waiting = true
 	selected := field.Of("Interactive")
 	if !selected.Deeper {
 		return
 	}
 	likely := p.likelyAuthors(selected, subjects)
 	p.callbacks = append(p.callbacks, func() {
-		found, err := p.loaders.Interactives(p.ctx, subjects)
+		found, err := loaders.Interactives.LoadMany(p.ctx, subjects)
 		if err != nil {
 			return
 		}
@@ -126,70 +123,25 @@ func (p *prefetch) visitAuthor(field *plan.Field, tenant, id string) {
 }
 
 func (p *prefetch) viewer(field *plan.Field, _ any) {
-	if signedIn(p.me) == nil {
-		p.visit(field, &p.me)
+	visitLoaded(p, field, queryResolver{p.Root}.Viewer)
+}
+
+// nodes visits the objects of Query.nodes.
+func (p *prefetch) nodes(field *plan.Field, _ any) {
+	ids := asList(p.argument(field, "ids"))
+	if len(ids) > maxNodes {
+		return
+	}
+	for _, id := range ids {
+		if text, err := graphql.UnmarshalID(id); err == nil {
+			visitLoaded(p, field, func(ctx context.Context) (storage.Node, error) { return queryResolver{p.Root}.Node(ctx, text) })
+		}
 	}
 }
 
-func (p *prefetch) user(field *plan.Field, _ any) {
-	id, err := graphql.UnmarshalID(p.argument(field, "userId"))
-	if err == nil && signedIn(p.me) == nil && storage.ValidateUserID(id) == nil {
-		p.visit(field, &storage.User{Tenant: p.me.Tenant, UserID: id})
-	}
-}
-
-// byID returns the spec of a field of Query that returns objects by their ids. The
-// objects are of one type or, if typ is 0, of any type.
-func byID(argument string, typ storage.NodeType) fieldSpec {
-	return fieldSpec{prefetch: func(a *prefetch, field *plan.Field, _ any) {
-		ids := asList(a.argument(field, argument))
-		if len(ids) > maxNodes {
-			return
-		}
-		for _, id := range ids {
-			text, _ := graphql.UnmarshalID(id) // empty if the id is invalid
-			ref, err := storage.ParseNodeID(text)
-			if ok, _ := admits(a.me, ref); ok && err == nil && (typ == 0 || typ == ref.Type) {
-				a.visitNode(field, ref)
-			}
-		}
-	}}
-}
-
-// visitNode enqueues the object that a ref identifies, and the objects that determine
-// whether the viewer may see it.
+// visitNode visits the object that a ref identifies.
 func (p *prefetch) visitNode(field *plan.Field, ref storage.NodeRef) {
-	look := func() {
-		if found, err := p.node(p.ctx, ref); err == nil {
-			p.visit(field, found)
-		}
-	}
-	switch ref.Type {
-	case storage.NodeInteractive:
-		enqueue(p, subjects, ref.Subject, func(*storage.Interactive) { look() })
-	case storage.NodeUser:
-		look()
-	case storage.NodeComment:
-		enqueue(p, comments, ref.Comment, func(*storage.Comment) { look() })
-	case storage.NodeVideo:
-		if p.videos != nil {
-			enqueue(p, videos, ref.Video, func(*storage.Video) { look() })
-		}
-	case storage.NodeMessage:
-		enqueue(p, messages, ref.Message, func(*storage.DirectMessage) { look() })
-	case storage.NodeConversation:
-		p.conversationBy(field, ref.Conversation)
-	case storage.NodeFolder:
-		enqueue(p, folders, ref.FolderKey(), func(*storage.Folder) { look() })
-	case storage.NodeLiked, storage.NodeCollected, storage.NodeRead, storage.NodeFollowed:
-		enqueue(p, states, storage.StateKey{User: ref.User, Subject: ref.Subject}, func(found storage.States) {
-			if item := found.Collected; ref.Type == storage.NodeCollected && item != nil {
-				enqueue(p, folders, item.FolderKey(), func(*storage.Folder) { look() })
-			} else {
-				look()
-			}
-		})
-	}
+	visitLoaded(p, field, func(ctx context.Context) (storage.Node, error) { return p.node(ctx, ref) })
 }
 
 // argument returns the value of an argument, or nil if it is absent. Defaults are not

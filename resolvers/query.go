@@ -20,7 +20,7 @@ func (r queryResolver) Interactive(ctx context.Context, biz, bizID string) (*sto
 	if err != nil {
 		return nil, err
 	}
-	return loaders.FromContext(ctx).Interactive(ctx, subject)
+	return loaders.Interactives.Load(ctx, subject)
 }
 
 func (r queryResolver) Interactives(ctx context.Context, inputs []*graph.SubjectInput) ([]*storage.Interactive, error) {
@@ -31,7 +31,7 @@ func (r queryResolver) Interactives(ctx context.Context, inputs []*graph.Subject
 	if err != nil {
 		return nil, err
 	}
-	return loaders.FromContext(ctx).Interactives(ctx, subjects)
+	return loaders.Interactives.LoadMany(ctx, subjects)
 }
 
 func (r queryResolver) Viewer(ctx context.Context) (*storage.User, error) {

@@ -30,8 +30,8 @@ func (s *searched) query(page storage.Page) storage.SearchQuery {
 }
 
 var foundUsers = listSpec[searched, storage.SearchQuery, storage.FoundUser]{
-	batch: lookupOf(func(w *loaders.Keys) *[]storage.SearchQuery { return &w.FoundUsers }, (*loaders.Loaders).SearchUsers),
-	name:  func(of *searched, _ string) []string { return of.name("searchUsers") },
+	lookup: loaders.FoundUsers,
+	name:   func(of *searched, _ string) []string { return of.name("searchUsers") },
 	query: func(_ storage.User, of *searched, _ string, page storage.Page) storage.SearchQuery {
 		return of.query(page)
 	},
@@ -40,8 +40,8 @@ var foundUsers = listSpec[searched, storage.SearchQuery, storage.FoundUser]{
 }
 
 var foundVideos = listSpec[searched, storage.SearchQuery, storage.FoundVideo]{
-	batch: lookupOf(func(w *loaders.Keys) *[]storage.SearchQuery { return &w.FoundVideos }, (*loaders.Loaders).SearchVideos),
-	name:  func(of *searched, _ string) []string { return of.name("searchVideos") },
+	lookup: loaders.FoundVideos,
+	name:   func(of *searched, _ string) []string { return of.name("searchVideos") },
 	query: func(_ storage.User, of *searched, _ string, page storage.Page) storage.SearchQuery {
 		return of.query(page)
 	},

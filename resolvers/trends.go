@@ -23,7 +23,7 @@ type trends struct {
 }
 
 var trendLists = listSpec[trends, storage.TrendingQuery, storage.Trend]{
-	batch: lookupOf(func(w *loaders.Keys) *[]storage.TrendingQuery { return &w.Trending }, (*loaders.Loaders).Trending),
+	lookup: loaders.Trending,
 	name: func(of *trends, _ string) []string {
 		return []string{"trending", of.tenant, of.biz, string('0' + rune(of.window))}
 	},
@@ -34,7 +34,7 @@ var trendLists = listSpec[trends, storage.TrendingQuery, storage.Trend]{
 		return storage.Position{Version: t.Score, ID: t.Subject.BizID}
 	},
 	node: func(a *prefetch, field *plan.Field, t *storage.Trend) {
-		enqueue(a, subjects, t.Subject, func(found *storage.Interactive) { a.visit(field, found) })
+		a.visitSubject(field, t.Subject)
 	},
 }
 
@@ -60,7 +60,7 @@ func (r queryResolver) Trending(ctx context.Context, biz string, window *storage
 		out[i] = &graph.TrendingEdge{Cursor: e.Cursor, Score: e.Node.Score}
 	}
 	if selectsNodes(ctx, "TrendingConnection", "TrendingEdge") {
-		found, err := loaders.FromContext(ctx).Interactives(ctx, subjects)
+		found, err := loaders.Interactives.LoadMany(ctx, subjects)
 		if err != nil {
 			return nil, err
 		}

@@ -10,15 +10,15 @@ import (
 )
 
 func (r likedResolver) Interactive(ctx context.Context, obj *storage.Liked) (*storage.Interactive, error) {
-	return loaders.FromContext(ctx).Interactive(ctx, obj.Subject)
+	return loaders.Interactives.Load(ctx, obj.Subject)
 }
 
 func (r readResolver) Interactive(ctx context.Context, obj *storage.Read) (*storage.Interactive, error) {
-	return loaders.FromContext(ctx).Interactive(ctx, obj.Subject)
+	return loaders.Interactives.Load(ctx, obj.Subject)
 }
 
 func (r collectedResolver) Interactive(ctx context.Context, obj *storage.Collected) (*storage.Interactive, error) {
-	return loaders.FromContext(ctx).Interactive(ctx, obj.Subject)
+	return loaders.Interactives.Load(ctx, obj.Subject)
 }
 
 func (r collectedResolver) Folder(ctx context.Context, obj *storage.Collected) (*storage.Folder, error) {
@@ -30,11 +30,11 @@ func (r collectedResolver) Folder(ctx context.Context, obj *storage.Collected) (
 }
 
 func (r followedResolver) Interactive(ctx context.Context, obj *storage.Followed) (*storage.Interactive, error) {
-	return loaders.FromContext(ctx).Interactive(ctx, obj.Subject)
+	return loaders.Interactives.Load(ctx, obj.Subject)
 }
 
 func (r userResolver) Interactive(ctx context.Context, obj *storage.User) (*storage.Interactive, error) {
-	return loaders.FromContext(ctx).Interactive(ctx, obj.Subject())
+	return loaders.Interactives.Load(ctx, obj.Subject())
 }
 
 func (r interactiveResolver) LikedByFriends(ctx context.Context, obj *storage.Interactive, first *int, after *string) (*graph.LikedConnection, error) {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/99designs/gqlgen/graphql"
-
 	"ovation/api/codes"
 	"ovation/api/viewer"
 	"ovation/graph"
@@ -45,7 +43,7 @@ func (r queryResolver) Video(ctx context.Context, videoID string) (*storage.Vide
 	if !ok {
 		return nil, nil //nolint:nilnil // null is the answer
 	}
-	return loaders.FromContext(ctx).Video(ctx, key)
+	return loaders.Videos.Load(ctx, key)
 }
 
 func (r userResolver) Videos(ctx context.Context, obj *storage.User, first *int, after *string) (*graph.VideoConnection, error) {
@@ -57,7 +55,7 @@ func (r userResolver) Videos(ctx context.Context, obj *storage.User, first *int,
 }
 
 func (r videoResolver) Interactive(ctx context.Context, obj *storage.Video) (*storage.Interactive, error) {
-	return loaders.FromContext(ctx).Interactive(ctx, obj.Key().Subject())
+	return loaders.Interactives.Load(ctx, obj.Key().Subject())
 }
 
 func (r mutationResolver) DeleteVideo(ctx context.Context, in graph.DeleteVideoInput) (*graph.DeleteVideoPayload, error) {
@@ -90,11 +88,9 @@ func videoKey(me storage.User, videoID string) (storage.VideoKey, bool) {
 	return storage.VideoKey{Tenant: me.Tenant, Number: number}, ok
 }
 
-var videos = lookupOf(func(w *loaders.Keys) *[]storage.VideoKey { return &w.Videos }, (*loaders.Loaders).Video)
-
 var feeds = listSpec[feed, storage.FeedQuery, storage.Video]{
-	batch: lookupOf(func(w *loaders.Keys) *[]storage.FeedQuery { return &w.Feeds }, (*loaders.Loaders).Feed),
-	name:  func(of *feed, _ string) []string { return []string{"feed", of.tenant} },
+	lookup: loaders.Feeds,
+	name:   func(of *feed, _ string) []string { return []string{"feed", of.tenant} },
 	query: func(_ storage.User, of *feed, _ string, page storage.Page) storage.FeedQuery {
 		return storage.FeedQuery{Tenant: of.tenant, Page: page}
 	},
@@ -102,9 +98,9 @@ var feeds = listSpec[feed, storage.FeedQuery, storage.Video]{
 }
 
 var userVideos = listSpec[storage.User, storage.UserVideosQuery, storage.Video]{
-	batch: lookupOf(func(w *loaders.Keys) *[]storage.UserVideosQuery { return &w.UserVideos }, (*loaders.Loaders).UserVideos),
-	name:  func(of *storage.User, _ string) []string { return []string{"videos", of.Tenant, of.UserID} },
-	sees:  seesUser,
+	lookup: loaders.UserVideos,
+	name:   func(of *storage.User, _ string) []string { return []string{"videos", of.Tenant, of.UserID} },
+	sees:   seesUser,
 	query: func(_ storage.User, of *storage.User, _ string, page storage.Page) storage.UserVideosQuery {
 		return storage.UserVideosQuery{User: *of, Page: page}
 	},
@@ -114,20 +110,6 @@ var userVideos = listSpec[storage.User, storage.UserVideosQuery, storage.Video]{
 func (p *prefetch) feed(field *plan.Field, _ any) {
 	if p.videos != nil {
 		feeds.field().prefetch(p, field, &feed{p.me.Tenant})
-	}
-}
-
-func (p *prefetch) video(field *plan.Field, _ any) {
-	id, err := graphql.UnmarshalID(p.argument(field, "videoId"))
-	if err != nil || p.videos == nil {
-		return
-	}
-	if key, ok := videoKey(p.me, id); ok {
-		enqueue(p, videos, key, func(found *storage.Video) {
-			if sees(p.me, found) {
-				p.visit(field, found)
-			}
-		})
 	}
 }
 

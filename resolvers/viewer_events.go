@@ -147,10 +147,7 @@ func (s *subscription) readOnce(ctx context.Context, subjects []storage.Subject)
 	defer cancel()
 	s.loaders = loaders.New(s.store, s.me, s.plan.Kinds)
 	ctx = loaders.NewContext(ctx, s.loaders)
-	if err := s.loaders.Fetch(ctx, loaders.Keys{Interactives: subjects}); err != nil {
-		return err
-	}
-	found, err := s.loaders.Interactives(ctx, subjects)
+	found, err := loaders.Interactives.FetchMany(ctx, subjects)
 	if err != nil {
 		return err
 	}

@@ -218,12 +218,11 @@ func moderates(ctx context.Context) bool { return viewer.HasScope(ctx, viewer.Mo
 // ownsSubject reports whether the user who deletes a comment is the author of the
 // comment's subject.
 func ownsSubject(ctx context.Context, change storage.CommentChange) (bool, error) {
-	l := loaders.FromContext(ctx)
-	comment, err := l.Comment(ctx, change.Key)
+	comment, err := loaders.Comments.Load(ctx, change.Key)
 	if err != nil || !sees(change.By, comment) {
 		return false, err
 	}
-	subject, err := l.Interactive(ctx, comment.Subject)
+	subject, err := loaders.Interactives.Load(ctx, comment.Subject)
 	if err == nil && subject.Freshness == storage.Unavailable { // the author is unknown
 		err = fmt.Errorf("look up the author of a subject: %w", storage.ErrUnavailable)
 	}

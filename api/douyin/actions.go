@@ -53,11 +53,7 @@ func (a *api) favorite(ctx context.Context, c *call, _ *status) error {
 	if err != nil {
 		return err
 	}
-	s := a.newReplyBuilder(ctx, c)
-	if err := s.Fetch(ctx, loaders.Keys{Videos: []storage.VideoKey{key}}); unlessUnavailable(err) != nil {
-		return err
-	}
-	if v, err := s.Video(ctx, key); unlessUnavailable(err) != nil || err == nil && v == nil {
+	if v, err := loaders.Videos.Fetch(ctx, key); unlessUnavailable(err) != nil || err == nil && v == nil {
 		return orNotFound(err, "video_id")
 	}
 	like := storage.Action{User: user, Subject: key.Subject(), Kind: storage.KindReaction, Reaction: storage.Like}
@@ -95,7 +91,7 @@ func (a *api) relation(ctx context.Context, c *call, _ *status) error {
 		return err
 	}
 	to := storage.AccountUser(user.Tenant, number)
-	if err := a.registered(ctx, a.newReplyBuilder(ctx, c), "to_user_id", to); unlessUnavailable(err) != nil {
+	if err := a.registered(ctx, "to_user_id", to); unlessUnavailable(err) != nil {
 		return err
 	}
 	_, err = a.Recorder.Record(ctx, storage.Action{User: user, Subject: to.Subject(), Kind: storage.KindFollow, Following: action != undo}, nil)
@@ -114,7 +110,7 @@ func (a *api) send(ctx context.Context, c *call, _ *status) error {
 	if _, err := m.Check(); err != nil {
 		return named("content", err)
 	}
-	if err := a.registered(ctx, a.newReplyBuilder(ctx, c), "to_user_id", key.With); err != nil {
+	if err := a.registered(ctx, "to_user_id", key.With); err != nil {
 		return err
 	}
 	if wait := a.limiter.TakeMessage(key.Owner); wait > 0 {
@@ -142,10 +138,7 @@ func (a *api) comment(ctx context.Context, c *call, out *commentReply) error {
 		return a.deleteComment(ctx, c, key)
 	}
 	s := a.newReplyBuilder(ctx, c)
-	if err := s.Fetch(ctx, loaders.Keys{Videos: []storage.VideoKey{key}}); err != nil {
-		return err
-	}
-	if v, err := s.Video(ctx, key); err != nil || v == nil {
+	if v, err := loaders.Videos.Fetch(ctx, key); err != nil || v == nil {
 		return orNotFound(err, "video_id")
 	}
 	added, err := a.Comments.Add(ctx, storage.NewComment{
@@ -154,7 +147,7 @@ func (a *api) comment(ctx context.Context, c *call, out *commentReply) error {
 	if err != nil {
 		return named("comment_text", err)
 	}
-	if err := s.load(ctx, loaders.Keys{}, nil, []storage.User{user}); err != nil {
+	if err := s.load(ctx, nil, []storage.User{user}); err != nil {
 		return err
 	}
 	written := *added
@@ -171,20 +164,22 @@ func (a *api) deleteComment(ctx context.Context, c *call, of storage.VideoKey) e
 	if err != nil {
 		return err
 	}
-	s, key := a.newReplyBuilder(ctx, c), storage.CommentKey{Tenant: of.Tenant, CommentID: number}
-	if err := s.Fetch(ctx, loaders.Keys{Videos: []storage.VideoKey{of}, Comments: []storage.CommentKey{key}}); err != nil {
+	l, me, key := loaders.FromContext(ctx), viewer.FromContext(ctx), storage.CommentKey{Tenant: of.Tenant, CommentID: number}
+	loaders.Videos.Want(l, of)
+	loaders.Comments.Want(l, key)
+	if err := l.Fetch(ctx); err != nil {
 		return err
 	}
-	v, err := s.Video(ctx, of)
+	v, err := loaders.Videos.Load(ctx, of)
 	if err != nil || v == nil {
 		return orNotFound(err, "video_id")
 	}
-	comment, err := s.Comment(ctx, key)
+	comment, err := loaders.Comments.Load(ctx, key)
 	if err != nil || comment == nil || comment.Subject != of.Subject() {
 		return orNotFound(err, "comment_id")
 	}
 	_, err = a.Comments.Delete(ctx, storage.CommentChange{
-		Key: key, By: s.me, Moderates: v.Author == s.me || viewer.HasScope(ctx, viewer.Moderate),
+		Key: key, By: me, Moderates: v.Author == me || viewer.HasScope(ctx, viewer.Moderate),
 	})
 	if errors.Is(err, storage.ErrNotFound) {
 		err = notFound("comment_id")

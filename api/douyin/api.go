@@ -158,7 +158,9 @@ func (a *api) answer(ctx context.Context, c *call) (reply, error) {
 	if wait := rate.FromContext(ctx).Take(c.endpoint.cost); wait > 0 {
 		return nil, limited(wait)
 	}
-	return c.endpoint.serve(ctx, a, c)
+	kinds := storage.KindsOf(storage.KindReaction, storage.KindFollow)
+	of := loaders.New(a.Source, viewer.FromContext(ctx), kinds)
+	return c.endpoint.serve(loaders.NewContext(ctx, of), a, c)
 }
 
 // WriteError responds with an error. The fields of the endpoint's reply are present and

@@ -31,10 +31,7 @@ func (a *api) feed(ctx context.Context, c *call, out *feedReply) error {
 		}
 		query.After.Version = storage.FirstID(end)
 	}
-	if err := s.Fetch(ctx, loaders.Keys{Feeds: []storage.FeedQuery{query}}); err != nil {
-		return err
-	}
-	page, err := s.Feed(ctx, query)
+	page, err := loaders.Feeds.Fetch(ctx, query)
 	if err != nil {
 		return err
 	}
@@ -92,7 +89,7 @@ func (a *api) user(ctx context.Context, c *call, out *userReply) error {
 		return err
 	}
 	if user != s.me {
-		if err := a.registered(ctx, s, "user_id", user); err != nil {
+		if err := a.registered(ctx, "user_id", user); err != nil {
 			return err
 		}
 	}
@@ -101,14 +98,11 @@ func (a *api) user(ctx context.Context, c *call, out *userReply) error {
 }
 
 // registered returns an error if the site has accounts and the user has none.
-func (a *api) registered(ctx context.Context, s *replyBuilder, parameter string, user storage.User) error {
+func (a *api) registered(ctx context.Context, parameter string, user storage.User) error {
 	if a.Accounts == nil {
 		return nil
 	}
-	if err := s.Fetch(ctx, loaders.Keys{Profiles: []storage.User{user}}); err != nil {
-		return err
-	}
-	profile, err := s.Profile(ctx, user)
+	profile, err := loaders.Profiles.Fetch(ctx, user)
 	if err == nil && profile == nil {
 		err = notFound(parameter)
 	}
@@ -124,10 +118,7 @@ func (a *api) published(ctx context.Context, c *call, out *videosReply) error {
 		return err
 	}
 	query := storage.UserVideosQuery{User: user, Page: storage.Page{First: listPage}}
-	if err := s.Fetch(ctx, loaders.Keys{UserVideos: []storage.UserVideosQuery{query}}); err != nil {
-		return err
-	}
-	page, err := s.UserVideos(ctx, query)
+	page, err := loaders.UserVideos.Fetch(ctx, query)
 	if err != nil {
 		return err
 	}
@@ -144,10 +135,7 @@ func (a *api) favorites(ctx context.Context, c *call, out *videosReply) error {
 		return err
 	}
 	query := storage.LikesQuery{User: user, Biz: storage.BizVideo, Page: storage.Page{First: listPage}}
-	if err := s.Fetch(ctx, loaders.Keys{Likes: []storage.LikesQuery{query}}); err != nil {
-		return err
-	}
-	page, err := s.Likes(ctx, query)
+	page, err := loaders.Likes.Fetch(ctx, query)
 	if err != nil {
 		return err
 	}
@@ -157,19 +145,11 @@ func (a *api) favorites(ctx context.Context, c *call, out *videosReply) error {
 			keys = append(keys, storage.VideoKey{Tenant: user.Tenant, Number: number})
 		}
 	}
-	if err := s.Fetch(ctx, loaders.Keys{Videos: keys}); err != nil {
+	videos, err := loaders.Videos.FetchMany(ctx, keys)
+	if err != nil {
 		return err
 	}
-	var videos []*storage.Video
-	for _, key := range keys {
-		v, err := s.Video(ctx, key)
-		if err != nil {
-			return err
-		}
-		if v != nil { // nil if it was deleted
-			videos = append(videos, v)
-		}
-	}
+	videos = slices.DeleteFunc(videos, func(v *storage.Video) bool { return v == nil }) // it was deleted
 	out.VideoList, err = s.videos(ctx, videos)
 	return err
 }
@@ -181,13 +161,16 @@ func (a *api) comments(ctx context.Context, c *call, out *commentsReply) error {
 		return err
 	}
 	query := storage.CommentsQuery{Subject: key.Subject(), Order: storage.Newest, Page: storage.Page{First: listPage}}
-	if err := s.Fetch(ctx, loaders.Keys{Videos: []storage.VideoKey{key}, CommentLists: []storage.CommentsQuery{query}}); err != nil {
+	l := loaders.FromContext(ctx)
+	loaders.Videos.Want(l, key)
+	loaders.CommentLists.Want(l, query)
+	if err := l.Fetch(ctx); err != nil {
 		return err
 	}
-	if v, err := s.Video(ctx, key); err != nil || v == nil {
+	if v, err := loaders.Videos.Load(ctx, key); err != nil || v == nil {
 		return orNotFound(err, "video_id")
 	}
-	page, err := s.CommentList(ctx, query)
+	page, err := loaders.CommentLists.Load(ctx, query)
 	if err != nil {
 		return err
 	}
@@ -196,7 +179,7 @@ func (a *api) comments(ctx context.Context, c *call, out *commentsReply) error {
 	for i, one := range entries {
 		users[i] = one.User
 	}
-	if err := s.load(ctx, loaders.Keys{}, nil, users); err != nil {
+	if err := s.load(ctx, nil, users); err != nil {
 		return err
 	}
 	out.CommentList, err = each(entries, func(one *storage.Comment) (commentJSON, error) { return s.comment(ctx, one) })
@@ -227,10 +210,7 @@ func (a *api) following(ctx context.Context, c *call, out *usersReply) error {
 		return err
 	}
 	query := storage.FollowingQuery{User: user, Biz: storage.BizUser, Page: storage.Page{First: listPage}}
-	if err := s.Fetch(ctx, loaders.Keys{Following: []storage.FollowingQuery{query}}); err != nil {
-		return err
-	}
-	page, err := s.Following(ctx, query)
+	page, err := loaders.Following.Fetch(ctx, query)
 	if err != nil {
 		return err
 	}
@@ -248,10 +228,7 @@ func (a *api) followers(ctx context.Context, c *call, out *usersReply) error {
 		return err
 	}
 	query := storage.FollowersQuery{Subject: user.Subject(), Page: storage.Page{First: listPage}}
-	if err := s.Fetch(ctx, loaders.Keys{Followers: []storage.FollowersQuery{query}}); err != nil {
-		return err
-	}
-	page, err := s.Followers(ctx, query)
+	page, err := loaders.Followers.Fetch(ctx, query)
 	if err != nil {
 		return err
 	}
@@ -271,21 +248,18 @@ func (a *api) friends(ctx context.Context, c *call, out *friendsReply) error {
 		return err
 	}
 	query := storage.FriendsQuery{User: user, Page: storage.Page{First: listPage}}
-	if err := s.Fetch(ctx, loaders.Keys{Friends: []storage.FriendsQuery{query}}); err != nil {
-		return err
-	}
-	page, err := s.Friends(ctx, query)
+	page, err := loaders.Friends.Fetch(ctx, query)
 	if err != nil {
 		return err
 	}
-	var wants loaders.Keys
+	l := loaders.FromContext(ctx)
 	users := make([]storage.User, len(page.Entries))
 	for i, one := range page.Entries {
 		if users[i] = one.User; user == s.me {
-			wants.Conversations = append(wants.Conversations, storage.ConversationKey{Owner: s.me, With: one.User})
+			loaders.Conversations.Want(l, storage.ConversationKey{Owner: s.me, With: one.User})
 		}
 	}
-	if err := s.load(ctx, wants, nil, users); err != nil {
+	if err := s.load(ctx, nil, users); err != nil {
 		return err
 	}
 	out.UserList, err = each(users, func(u storage.User) (friendJSON, error) { return s.friend(ctx, u, user == s.me) })
@@ -298,7 +272,7 @@ func (b *replyBuilder) friend(ctx context.Context, of storage.User, mine bool) (
 	if out.userJSON, err = b.user(ctx, of); err != nil || !mine {
 		return out, err
 	}
-	with, err := b.Conversation(ctx, storage.ConversationKey{Owner: b.me, With: of})
+	with, err := loaders.Conversations.Load(ctx, storage.ConversationKey{Owner: b.me, With: of})
 	if err == nil && with != nil {
 		if out.Message = with.Latest.Text; with.Latest.From == b.me {
 			out.MsgType = sent
@@ -321,12 +295,8 @@ func (a *api) chat(ctx context.Context, c *call, out *messagesReply) error {
 	if err != nil {
 		return err
 	}
-	s := a.newReplyBuilder(ctx, c)
 	query := storage.DirectMessagesQuery{Conversation: key, Page: storage.Page{First: listPage}}
-	if err := s.Fetch(ctx, loaders.Keys{MessageLists: []storage.DirectMessagesQuery{query}}); err != nil {
-		return err
-	}
-	page, err := s.MessageList(ctx, query)
+	page, err := loaders.MessageLists.Fetch(ctx, query)
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,6 @@ import (
 
 // replyBuilder converts stored objects to parts of a reply, as the viewer sees them.
 type replyBuilder struct {
-	*loaders.Loaders
-
 	api  *api
 	me   storage.User
 	base string // prefix that turns paths of this site into URLs
@@ -21,9 +19,7 @@ type replyBuilder struct {
 
 // newReplyBuilder starts a reply.
 func (a *api) newReplyBuilder(ctx context.Context, c *call) *replyBuilder {
-	user := viewer.FromContext(ctx)
-	kinds := storage.KindsOf(storage.KindReaction, storage.KindFollow)
-	return &replyBuilder{loaders.New(a.Source, user, kinds), a, user, a.base(c)}
+	return &replyBuilder{a, viewer.FromContext(ctx), a.base(c)}
 }
 
 // base returns the scheme and host of the site as the client sees it.
@@ -45,22 +41,23 @@ func (b *replyBuilder) url(address string) string {
 	return address
 }
 
-// load prefetches the videos and users of a reply, and the keys in wants. It makes one
-// call per kind of object, and makes these calls concurrently.
-func (b *replyBuilder) load(ctx context.Context, wants loaders.Keys, videos []*storage.Video, users []storage.User) error {
+// load prefetches the videos and users of a reply, and the keys that are wanted already.
+// It makes one call per kind of object, and makes these calls concurrently.
+func (b *replyBuilder) load(ctx context.Context, videos []*storage.Video, users []storage.User) error {
+	l := loaders.FromContext(ctx)
 	for _, v := range videos {
-		wants.Interactives = append(wants.Interactives, v.Key().Subject())
-		wants.CommentCounts = append(wants.CommentCounts, v.Key().Subject())
+		loaders.Interactives.Want(l, v.Key().Subject())
+		loaders.CommentCounts.Want(l, v.Key().Subject())
 		users = append(users, v.Author)
 	}
 	for _, u := range users {
-		wants.Interactives = append(wants.Interactives, u.Subject())
+		loaders.Interactives.Want(l, u.Subject())
 	}
 	if b.api.Accounts != nil {
-		wants.Profiles = append(wants.Profiles, users...)
+		loaders.Profiles.Want(l, users...)
 	}
-	wants.Totals = append(wants.Totals, users...)
-	return b.Fetch(ctx, wants)
+	loaders.Totals.Want(l, users...)
+	return l.Fetch(ctx)
 }
 
 // errCountsUnknown is the error for a reply whose counts are unknown: clients of this API
@@ -71,7 +68,7 @@ var errCountsUnknown = fmt.Errorf("%w: counts are unknown", storage.ErrUnavailab
 func (b *replyBuilder) user(ctx context.Context, of storage.User) (out userJSON, err error) {
 	out.ID, _ = of.AccountID()
 	out.Name = of.UserID
-	subject, err := b.Interactive(ctx, of.Subject())
+	subject, err := loaders.Interactives.Load(ctx, of.Subject())
 	if err != nil {
 		return out, err
 	}
@@ -80,7 +77,7 @@ func (b *replyBuilder) user(ctx context.Context, of storage.User) (out userJSON,
 	}
 	out.FollowerCount, out.IsFollow = subject.FollowerCount, subject.Followed != nil
 	if b.api.Accounts != nil {
-		profile, err := b.Profile(ctx, of)
+		profile, err := loaders.Profiles.Load(ctx, of)
 		if err != nil {
 			return out, err
 		}
@@ -89,7 +86,7 @@ func (b *replyBuilder) user(ctx context.Context, of storage.User) (out userJSON,
 			out.Avatar, out.BackgroundImage = b.url(profile.Avatar), b.url(profile.Background)
 		}
 	}
-	totals, err := b.Totals(ctx, of)
+	totals, err := loaders.Totals.Load(ctx, of)
 	out.FollowCount, out.TotalFavorited = totals.Following, totals.LikesReceived
 	out.WorkCount, out.FavoriteCount = totals.Works, totals.Likes
 	return out, err
@@ -97,7 +94,7 @@ func (b *replyBuilder) user(ctx context.Context, of storage.User) (out userJSON,
 
 // users returns users as the API shows them.
 func (b *replyBuilder) users(ctx context.Context, of []storage.User) (list[userJSON], error) {
-	if err := b.load(ctx, loaders.Keys{}, nil, of); err != nil {
+	if err := b.load(ctx, nil, of); err != nil {
 		return nil, err
 	}
 	return each(of, func(u storage.User) (userJSON, error) { return b.user(ctx, u) })
@@ -105,7 +102,7 @@ func (b *replyBuilder) users(ctx context.Context, of []storage.User) (list[userJ
 
 // videos returns videos as the API shows them.
 func (b *replyBuilder) videos(ctx context.Context, of []*storage.Video) (list[videoJSON], error) {
-	if err := b.load(ctx, loaders.Keys{}, of, nil); err != nil {
+	if err := b.load(ctx, of, nil); err != nil {
 		return nil, err
 	}
 	return each(of, func(v *storage.Video) (videoJSON, error) { return b.video(ctx, v) })
@@ -114,7 +111,7 @@ func (b *replyBuilder) videos(ctx context.Context, of []*storage.Video) (list[vi
 // video returns a loaded video as the API shows it.
 func (b *replyBuilder) video(ctx context.Context, v *storage.Video) (out videoJSON, err error) {
 	out.ID, out.Title, out.PlayURL, out.CoverURL = v.Number, v.Title, b.url(v.PlayURL()), b.url(v.CoverURL())
-	subject, err := b.Interactive(ctx, v.Key().Subject())
+	subject, err := loaders.Interactives.Load(ctx, v.Key().Subject())
 	if err != nil {
 		return out, err
 	}
@@ -122,7 +119,7 @@ func (b *replyBuilder) video(ctx context.Context, v *storage.Video) (out videoJS
 		return out, errCountsUnknown
 	}
 	out.FavoriteCount, out.IsFavorite = subject.LikeCount, subject.Liked != nil && subject.Liked.Reaction == storage.Like
-	comments, err := b.CommentCount(ctx, v.Key().Subject())
+	comments, err := loaders.CommentCounts.Load(ctx, v.Key().Subject())
 	if err != nil {
 		return out, err
 	}
