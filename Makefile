@@ -265,18 +265,19 @@ fmt: $(GOLANGCI_LINT) ## Format the code
 	$(GOLANGCI_LINT) fmt ./...
 
 .PHONY: generate
-generate: web/node_modules/.installed ## Regenerate graph/, the pages' types and docs/flags.md
+generate: web/node_modules/.installed ## Regenerate graph/, storage/calls, the pages' types and docs/flags.md
 	go run ./internal/generate
 	go run ./cmd/ovation flags >docs/flags.md
 	@if [ -e $< ]; then cd web && npm run --silent generate; else echo 'without npm the types of the pages are not generated'; fi
 
 .PHONY: verify-generated
-verify-generated: ## Check that graph/ is up to date
-	@# The generator deletes graph/ before it parses, so graph/ is always restored.
-	@old=$$(mktemp -d); cp -p graph/* "$$old"; \
-	trap 'rm -f graph/*; cp -p "$$old"/* graph; rm -rf "$$old"' EXIT; \
+verify-generated: ## Check that the generated code is up to date
+	@# The generator deletes graph/ before it parses, so what it writes is always restored.
+	@old=$$(mktemp -d); cp -p graph/* storage/calls/store.go "$$old"; \
+	trap 'rm -f graph/*; cp -p "$$old"/* graph; mv graph/store.go storage/calls; rm -rf "$$old"' EXIT; \
 	go run ./internal/generate; \
-	diff -q "$$old" graph || { echo 'graph/ is not up to date: run make generate'; exit 1; }
+	cp -p storage/calls/store.go graph; \
+	diff -q "$$old" graph || { echo 'generated code is not up to date: run make generate'; exit 1; }
 
 .PHONY: pictures
 pictures: build chromium ## Retake the pictures of README.md in headless Chromium

@@ -1,7 +1,8 @@
 // Command generate writes package graph from schema.graphqls, federation.graphqls and
-// gqlgen.yml (make generate). Run it in the root of the repository.
+// gqlgen.yml, and the methods of storage/calls from storage.Store (make generate). Run it in
+// the root of the repository.
 //
-// It runs gqlgen with one plugin:
+// For package graph, it runs gqlgen with one plugin:
 //
 //	schema.graphqls ─┐                ┌─▶ graph/exec.go, models.go   the executor (gqlgen)
 //	gqlgen.yml ──────┼─▶ generate ────┤
@@ -27,5 +28,5 @@
 //   - Lines that gqlgen logs about fields that need a resolver are dropped and counted;
 //     all other lines are kept: TestOnlyLinesAboutResolversAreDropped.
 //
-// This package imports no other package of this module.
+// This package imports storage and no other package of this module.
 package main

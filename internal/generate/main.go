@@ -21,6 +21,9 @@ func main() {
 }
 
 func run() error {
+	if err := writeCalls(); err != nil {
+		return err
+	}
 	cfg, err := config.LoadConfig("gqlgen.yml")
 	if err != nil {
 		return err
@@ -36,7 +39,7 @@ func run() error {
 	if err := api.Generate(cfg, api.AddPlugin(plainWriter{})); err != nil {
 		return err
 	}
-	fmt.Printf("generate: wrote %s, %s and %s; %d fields match nothing in Go and need a resolver\n", exec, models, plainFile, resolvers.dropped)
+	fmt.Printf("generate: wrote %s, %s, %s and %s; %d fields match nothing in Go and need a resolver\n", exec, models, plainFile, callsFile, resolvers.dropped)
 	return nil
 }
 

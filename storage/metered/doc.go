@@ -12,8 +12,8 @@
 //
 //   - Each call is measured once, under the name of its method, and its results and
 //     errors are those of the store behind it: TestCallsAreMeasuredAndFaultsCounted.
-//   - Every method of storage.Store is measured, except those that the test lists:
-//     TestEveryMethodIsMeasured. New methods belong in methods.go.
+//   - Every method of storage.Store is measured, except for scans and those that answer no
+//     request: package calls passes them all.
 //
-// This package imports storage and no other package of this module.
+// This package imports storage and calls, and no other package of this module.
 package metered

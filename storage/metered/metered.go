@@ -9,11 +9,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"ovation/storage"
+	"ovation/storage/calls"
 )
 
 // Store is a storage.Store that measures another storage.Store.
 type Store struct {
-	storage.Store
+	*calls.Store
 
 	seconds *prometheus.HistogramVec
 	errors  *prometheus.CounterVec
@@ -25,8 +26,7 @@ type Store struct {
 // method, and ovation_replies_total, by freshness.
 func New(next storage.Store, reg prometheus.Registerer) *Store {
 	factory := promauto.With(reg)
-	return &Store{
-		Store: next,
+	s := &Store{
 		seconds: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "ovation_storage_seconds",
 			Help:    "Time that a call of the store took, in seconds, by method.",
@@ -41,15 +41,37 @@ func New(next storage.Store, reg prometheus.Registerer) *Store {
 			Help: "Subjects whose counts were looked up, by freshness of the reply (LIVE, STALE, UNAVAILABLE).",
 		}, []string{"freshness"}),
 	}
+	s.Store = calls.New(next, s.measure)
+	return s
 }
 
-// measure records a call that ends now and began at begin. Each method defers a call to
-// measure.
-func (s *Store) measure(method string, begin time.Time, err *error) {
-	s.seconds.WithLabelValues(method).Observe(time.Since(begin).Seconds())
-	if *err != nil && !expected(*err) {
-		s.errors.WithLabelValues(method).Inc()
+// Interactives implements storage.Reader. It also counts the replies by freshness.
+func (s *Store) Interactives(
+	ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds,
+) ([]storage.Interactive, error) {
+	out, err := s.Store.Interactives(ctx, viewer, subjects, kinds)
+	for from, to := 0, 0; from < len(out); from = to {
+		for to < len(out) && out[to].Freshness == out[from].Freshness {
+			to++
+		}
+		s.replies.WithLabelValues(string(out[from].Freshness)).Add(float64(to - from))
 	}
+	return out, err
+}
+
+// measure measures a call, except for scans, which take minutes, and calls that answer no
+// request.
+func (s *Store) measure(ctx context.Context, call calls.Call, do func(context.Context) error) error {
+	if call.Class == calls.Scan || call.Class == calls.Other {
+		return do(ctx)
+	}
+	begin := time.Now()
+	err := do(ctx)
+	s.seconds.WithLabelValues(call.Method).Observe(time.Since(begin).Seconds())
+	if err != nil && !expected(err) {
+		s.errors.WithLabelValues(call.Method).Inc()
+	}
+	return err
 }
 
 // expected reports whether an error is an answer to the caller, not a fault.

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"ovation/storage"
+	"ovation/storage/calls"
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/answers"
 	"ovation/storage/redis/internal/counts"
@@ -117,7 +118,7 @@ func (o Options) withDefaults() (Options, error) {
 // Persist, EmptyFolder, ClearReads, PublishVideo and DeleteVideo also update Redis. A worker does not
 // call these methods: it writes to the database, and updates Redis with Mark and Publish.
 type Store struct {
-	*database.Store // methods that only call the database
+	*calls.Store // methods that only call the database
 
 	opts     Options
 	client   rueidis.Client

@@ -7,7 +7,6 @@ import (
 	"ovation/storage"
 )
 
-// All other methods are covered by TestEveryMethodAsksTheBreaker of package database.
 func TestEveryCommitIsMarkedAndPublished(t *testing.T) {
 	wrapping.CheckReturning[storage.Store, storage.Outcome](t, &Store{}, nil)
 	wrapping.Check[storage.Verifier](t, &Store{}, nil)

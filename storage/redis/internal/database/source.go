@@ -1,7 +1,6 @@
 // Package database calls the database behind the mirror, within the limits of package
 // dependency. A call that needs several results from a failing database waits for the
-// database only once: TestACallWaitsOnceForADatabaseThatHangs of package redis. Only the
-// methods listed in TestEveryMethodAsksTheBreaker bypass the limits.
+// database only once: TestACallWaitsOnceForADatabaseThatHangs of package redis.
 package database
 
 import (
