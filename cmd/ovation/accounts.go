@@ -15,9 +15,9 @@ import (
 
 // accountFlags are the flags of a site that registers its users itself.
 type accountFlags struct {
-	AccountTokenTTL    time.Duration `default:"24h" help:"How long the token of an account is valid before it must be refreshed." name:"account-token-ttl" type:"tokenttl" env:"OVATION_ACCOUNT_TOKEN_TTL"`
-	AccountKey         int           `default:"1"   help:"Number of the key that signs account tokens if no secret is set. The previous and the next key also verify them: to rotate keys, increase it by one." type:"key" env:"OVATION_ACCOUNT_KEY"`
-	MinPasswordLength  int           `default:"6"   help:"Minimum length of new passwords, in characters, 6 to 128. Passwords of existing accounts stay valid." type:"password" env:"OVATION_MIN_PASSWORD_LENGTH"`
+	AccountTokenTTL    time.Duration `default:"24h" help:"How long an account's token is valid before it must be refreshed." name:"account-token-ttl" type:"tokenttl" env:"OVATION_ACCOUNT_TOKEN_TTL"`
+	AccountKey         int           `default:"1"   help:"Number of the key that signs account tokens if no secret is set; to rotate keys, increase it by one. The previous and the next key also verify." type:"key" env:"OVATION_ACCOUNT_KEY"`
+	MinPasswordLength  int           `default:"6"   help:"Minimum length of new passwords, in characters, 6 to 128." type:"password" env:"OVATION_MIN_PASSWORD_LENGTH"`
 	AttemptsPerAddress int           `default:"30"  help:"Registrations and failed logins that one address may make in a burst, then one every 10 s; 0 means no limit." type:"units" env:"OVATION_ATTEMPTS_PER_ADDRESS"`
 }
 

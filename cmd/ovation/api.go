@@ -30,18 +30,18 @@ type apiFlags struct {
 	configFlag   `embed:""`
 
 	Addr           address  `default:"127.0.0.1:8080"                                                  help:"Address to listen on; port 0 is any free one." env:"OVATION_ADDR"`
-	MetricsAddr    address  `help:"Address that serves /metrics, and nothing else; if empty, --addr serves it too." env:"OVATION_METRICS_ADDR"`
-	JWKS           string   `help:"File or URL of a key set that verifies RS256, ES256 and EdDSA tokens."     name:"jwks"                                          env:"OVATION_JWKS"`
+	MetricsAddr    address  `help:"Address that serves only /metrics; if empty, --addr serves it." env:"OVATION_METRICS_ADDR"`
+	JWKS           string   `help:"File or URL of the key set that verifies RS256, ES256 and EdDSA tokens."     name:"jwks"                                          env:"OVATION_JWKS"`
 	Issuer         string   `help:"The iss claim that tokens must have; any if empty."          env:"OVATION_ISSUER"`
 	Audience       string   `help:"The aud claim that tokens must have; required with --jwks. The word any accepts every token, also those issued for other applications." env:"OVATION_AUDIENCE"`
-	AllowedOrigins []origin `help:"Origins of other web sites whose pages may call the API, comma-separated; * allows all. Pages on this machine may always call ovation dev."  env:"OVATION_ALLOWED_ORIGINS"`
+	AllowedOrigins []origin `help:"Origins whose pages may call the API, comma-separated; * allows all. Pages on this machine may always call ovation dev."  env:"OVATION_ALLOWED_ORIGINS"`
 
-	Federation bool `help:"Serve the API as a subgraph of Apollo Federation, too." env:"OVATION_FEDERATION"`
+	Federation bool `help:"Also serve the API as a subgraph of Apollo Federation." env:"OVATION_FEDERATION"`
 
-	MaxStreams        int `default:"20000" help:"Maximum number of open WebSockets and event streams." type:"streams" env:"OVATION_MAX_STREAMS"`
-	MaxStreamsPerUser int `default:"50" help:"Maximum number of open WebSockets and event streams per signed-in user." type:"streams" env:"OVATION_MAX_STREAMS_PER_USER"`
+	MaxStreams        int `default:"20000" help:"Maximum number of open streams: WebSockets and event streams." type:"streams" env:"OVATION_MAX_STREAMS"`
+	MaxStreamsPerUser int `default:"50" help:"Maximum number of open streams per signed-in user." type:"streams" env:"OVATION_MAX_STREAMS_PER_USER"`
 	MaxSubscriptions  int `default:"50000" help:"Maximum number of open subscriptions." type:"streams" env:"OVATION_MAX_SUBSCRIPTIONS"`
-	MaxPerSocket      int `default:"100" help:"Maximum number of concurrent operations, including subscriptions, on one WebSocket." type:"streams" env:"OVATION_MAX_PER_SOCKET"`
+	MaxPerSocket      int `default:"100" help:"Maximum number of concurrent operations on one WebSocket, including subscriptions." type:"streams" env:"OVATION_MAX_PER_SOCKET"`
 }
 
 // api serves the API and the web pages.

@@ -53,7 +53,7 @@ func (*configSchemaCommand) Run(p *program) error {
 
 // configFlag names the configuration file.
 type configFlag struct {
-	Config string `help:"File that says what users may do with each kind of content, for each tenant (YAML or JSON); must be the same for all processes; without one, everything is allowed. Reloaded on SIGHUP." env:"OVATION_CONFIG"`
+	Config string `help:"File (YAML or JSON) that says what users may do, by kind of content and tenant; must be the same for all processes. If empty, everything is allowed. Reloaded on SIGHUP." env:"OVATION_CONFIG"`
 }
 
 // siteConfig is the configuration in use.

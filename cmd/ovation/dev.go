@@ -34,8 +34,8 @@ type devCommand struct {
 	AccessLog          bool   `default:"true" help:"Log every request; those with an error are always logged." negatable:"" env:"OVATION_ACCESS_LOG"`
 	Introspection      bool   `default:"true"                                                                      help:"Allow introspection queries." negatable:""                       env:"OVATION_INTROSPECTION"`
 	Accounts           bool   `default:"true" help:"Let users register and log in." negatable:"" env:"OVATION_ACCOUNTS"`
-	Videos             bool   `default:"true" help:"Let users publish videos; the files are in the data folder unless --blob-url is set." negatable:"" env:"OVATION_VIDEOS"`
-	DevHeaders         bool   `help:"Accept X-Ovation-User from this machine without authentication; --demo implies it."      env:"OVATION_DEV_HEADERS"`
+	Videos             bool   `default:"true" help:"Let users publish videos; without --blob-url, the files are in the data folder." negatable:"" env:"OVATION_VIDEOS"`
+	DevHeaders         bool   `help:"Accept X-Ovation-User from this machine without authentication."      env:"OVATION_DEV_HEADERS"`
 	InsecureDevHeaders bool   `help:"Accept X-Ovation-User even if other machines can connect."                 env:"OVATION_INSECURE_DEV_HEADERS"`
 }
 

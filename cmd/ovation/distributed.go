@@ -31,7 +31,7 @@ func (f postgresFlag) openPostgres(ctx context.Context, log *slog.Logger, now fu
 
 // prefixFlag holds the prefix that separates installations on the same servers.
 type prefixFlag struct {
-	Prefix string `default:"ovation" help:"Prefix of all keys in Redis and all queues in RabbitMQ; must be the same for all processes." type:"prefix" env:"OVATION_PREFIX"`
+	Prefix string `default:"ovation" help:"Prefix of keys in Redis and queues in RabbitMQ; must be the same for all processes." type:"prefix" env:"OVATION_PREFIX"`
 }
 
 // redisFlag holds the URL of Redis.
@@ -48,7 +48,7 @@ type queueFlag struct {
 type queueFlags struct {
 	queueFlag `embed:""`
 
-	Partitions int `default:"4" help:"Number of partitions of the queue, 1 to 256; must be the same for all processes. Once the queues exist, ovation partitions changes it." type:"partitions" env:"OVATION_PARTITIONS"`
+	Partitions int `default:"4" help:"Number of partitions of the queue, 1 to 256; must be the same for all processes. ovation partitions changes it later." type:"partitions" env:"OVATION_PARTITIONS"`
 }
 
 // options returns the options of the queue.

@@ -11,8 +11,8 @@ import (
 
 // douyinFlags are the flags of the API for mini Douyin clients.
 type douyinFlags struct {
-	Douyin    bool      `default:"true" help:"Serve the HTTP API for mini Douyin clients below /douyin/, as far as accounts and videos are enabled." negatable:"" env:"OVATION_DOUYIN"`
-	PublicURL publicURL `help:"Scheme and host of the site as clients see it, for the URLs that /douyin/ returns; if empty, those of each request." name:"public-url" placeholder:"URL" env:"OVATION_PUBLIC_URL"`
+	Douyin    bool      `default:"true" help:"Serve the API for mini Douyin clients below /douyin/, as far as accounts and videos are enabled." negatable:"" env:"OVATION_DOUYIN"`
+	PublicURL publicURL `help:"Scheme and host for the URLs that /douyin/ returns; if empty, those of each request." name:"public-url" placeholder:"URL" env:"OVATION_PUBLIC_URL"`
 }
 
 // publicURL is the scheme and host of a site.

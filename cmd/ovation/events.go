@@ -13,7 +13,7 @@ import (
 // eventsFlag switches on the log of events in a process that changes data.
 type eventsFlag struct {
 	Events   bool `help:"Log every change as an event, for ovation events; must be the same for all processes." negatable:"" env:"OVATION_EVENTS"`
-	Trending bool `help:"Compute which subjects are interacted with most, for the query trending; logs events, which are kept for a day unless --events is set. Must be the same for all processes." negatable:"" env:"OVATION_TRENDING"`
+	Trending bool `help:"Compute which subjects are interacted with most, for the query trending; must be the same for all processes. Logs events, and without --events keeps them for a day." negatable:"" env:"OVATION_TRENDING"`
 }
 
 // trendingKeep is how long events are kept that are logged for trends alone. It bounds how

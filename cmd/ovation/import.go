@@ -28,7 +28,7 @@ type importCommand struct {
 	Tenant    string `default:"default" help:"Tenant to import into." type:"tenant" env:"OVATION_IMPORT_TENANT"`
 	Strict    bool   `help:"Stop at the first bad row."                               env:"OVATION_IMPORT_STRICT"`
 	LogEvents bool   `help:"Log every change as an event, as ovation serve --events does." env:"OVATION_IMPORT_LOG_EVENTS"`
-	DryRun    bool   `help:"Show the first five rows as they are understood, and what would be imported, and import nothing." env:"OVATION_IMPORT_DRY_RUN"`
+	DryRun    bool   `help:"Import nothing; show the first five rows as they are understood, and what would be imported." env:"OVATION_IMPORT_DRY_RUN"`
 
 	Biz       string            `help:"Kind of content of every row, for example article." placeholder:"BIZ" type:"biz" env:"OVATION_IMPORT_BIZ"`
 	BizColumn string            `help:"Column of the kind of content, instead of --biz (biz)."                                                               placeholder:"COLUMN"          env:"OVATION_IMPORT_BIZ_COLUMN"`
@@ -36,19 +36,19 @@ type importCommand struct {
 	User      string            `help:"Column of the user's id (user)."                                                                  placeholder:"COLUMN"          env:"OVATION_IMPORT_USER"`
 	UserID    string            `name:"user-id" help:"User of every row, instead of --user, for a file of one user." placeholder:"USER" type:"user" env:"OVATION_IMPORT_USER_ID"`
 	Subject   string            `help:"Column of the content's id (subject)."                                                            placeholder:"COLUMN"          env:"OVATION_IMPORT_SUBJECT"`
-	All       string            `help:"Action of every row, for a file without a column for it: read, like, dislike, clear, collect, uncollect, follow, unfollow, author or comment." placeholder:"ACTION" type:"action" env:"OVATION_IMPORT_ALL"`
+	All       string            `help:"Action of every row, for a file without a column for it: one that --events names, except skip." placeholder:"ACTION" type:"action" env:"OVATION_IMPORT_ALL"`
 	Event     string            `help:"Column of the event's name (event)."                                                          placeholder:"COLUMN"          env:"OVATION_IMPORT_EVENT"`
 	Events    map[string]string `help:"Meanings of the values of that column: read, like, dislike, clear, unlike, undislike, collect, uncollect, follow, unfollow, author, comment or skip." mapsep:","                    placeholder:"VALUE=ACTION,…"         env:"OVATION_IMPORT_EVENTS"`
-	Unmapped  string            `help:"What becomes of rows with other events: skip counts them, bad makes them bad rows (skip)." placeholder:"skip|bad" type:"unmapped" env:"OVATION_IMPORT_UNMAPPED"`
+	Unmapped  string            `help:"Rows with other events: skip counts them, bad makes them bad rows (skip)." placeholder:"skip|bad" type:"unmapped" env:"OVATION_IMPORT_UNMAPPED"`
 	Deleted   string            `help:"Column that marks rows as deleted, by a time, 1, t or true; a deleted row undoes its action." placeholder:"COLUMN" env:"OVATION_IMPORT_DELETED"`
-	Folder    string            `help:"Column of the folder of a collection, one of its user: a name, or an id with --folder-names. Missing folders are created." placeholder:"COLUMN" env:"OVATION_IMPORT_FOLDER"`
+	Folder    string            `help:"Column of a collection's folder: a name, or an id with --folder-names. Missing folders are created." placeholder:"COLUMN" env:"OVATION_IMPORT_FOLDER"`
 	Counts    map[string]string `help:"The file is a table of counts, in these columns: read, like, dislike, collect, follow. Missing reads are added, other counts compared." mapsep:"," placeholder:"COUNT=COLUMN,…" env:"OVATION_IMPORT_COUNTS"`
 	Time      string            `help:"Column of the time (time)."                                                                       placeholder:"COLUMN"          env:"OVATION_IMPORT_TIME"`
 	TimeUnit  string            `help:"Unit of the time: s, ms or us since 1970, rfc3339, or auto for any of them and the times of databases (rfc3339)." placeholder:"UNIT" type:"unit" env:"OVATION_IMPORT_TIME_UNIT"`
 
-	TimeFormat string `help:"Format of the time instead of a unit, as for strptime: %Y-%m-%d %H:%M:%S, for example." placeholder:"FORMAT" env:"OVATION_IMPORT_TIME_FORMAT"`
-	TimeZone   string `help:"Zone of times whose format has none: UTC (the default), Europe/Berlin or +02:00, for example." placeholder:"ZONE" type:"zone" env:"OVATION_IMPORT_TIME_ZONE"`
-	At         string `help:"Time of the rows of a file without times: RFC 3339, or a date; each row is a microsecond later than the one before." placeholder:"TIME" type:"at" env:"OVATION_IMPORT_AT"`
+	TimeFormat string `help:"Format of the time instead of a unit, for example %Y-%m-%d %H:%M:%S." placeholder:"FORMAT" env:"OVATION_IMPORT_TIME_FORMAT"`
+	TimeZone   string `help:"Zone of times whose format has none, for example Europe/Berlin or +02:00 (UTC)." placeholder:"ZONE" type:"zone" env:"OVATION_IMPORT_TIME_ZONE"`
+	At         string `help:"Time of the first row of a file without times, RFC 3339 or a date; each further row is a microsecond later." placeholder:"TIME" type:"at" env:"OVATION_IMPORT_AT"`
 
 	FolderNames string `help:"File with the names of folders: columns id and name, in the formats above." placeholder:"FILE" env:"OVATION_IMPORT_FOLDER_NAMES"`
 

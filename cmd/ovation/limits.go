@@ -19,7 +19,7 @@ type limitFlags struct {
 	MessagesPerUser int            `default:"120" help:"Messages per minute that one user may send through one node; 0 means no limit." type:"units" env:"OVATION_MESSAGES_PER_USER"`
 	TrustedProxies  []proxyNetwork `help:"Proxies whose X-Forwarded-For or Forwarded header is trusted, comma-separated: 10.0.0.0/8, 127.0.0.1."        env:"OVATION_TRUSTED_PROXIES"`
 
-	MaxStreamsPerAddress       int `default:"1000" help:"Maximum number of open WebSockets and event streams of anonymous viewers per address." type:"streams" env:"OVATION_MAX_STREAMS_PER_ADDRESS"`
+	MaxStreamsPerAddress       int `default:"1000" help:"Maximum number of open streams of anonymous viewers per address." type:"streams" env:"OVATION_MAX_STREAMS_PER_ADDRESS"`
 	MaxSubscriptionsPerUser    int `default:"2500" help:"Maximum number of open subscriptions per signed-in user." type:"streams" env:"OVATION_MAX_SUBSCRIPTIONS_PER_USER"`
 	MaxSubscriptionsPerAddress int `default:"5000" help:"Maximum number of open subscriptions of anonymous viewers per address." type:"streams" env:"OVATION_MAX_SUBSCRIPTIONS_PER_ADDRESS"`
 	AnonymousPercent           int `default:"75" help:"Percentage of all streams and subscriptions that anonymous viewers may use, 1 to 100." type:"percentage" env:"OVATION_ANONYMOUS_PERCENT"`

@@ -86,7 +86,7 @@ type commandLine struct {
 	Config     configCommand     `cmd:"" group:"develop" help:"Check a configuration file of --config, or print its JSON Schema."`
 	Completion completionCommand `cmd:"" example:"ovation completion bash" group:"develop" help:"Print a script that completes commands and flags in bash, zsh or fish."`
 	Version    versionCommand    `cmd:"" group:"develop" help:"Print the version."`
-	Flags      flagsCommand      `cmd:"" group:"develop" help:"Print all flags and their variables, as tables."`
+	Flags      flagsCommand      `cmd:"" group:"develop" help:"Print all flags and their variables."`
 
 	ShowVersion versionFlag `help:"Print the version." name:"version"`
 }

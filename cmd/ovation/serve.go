@@ -32,7 +32,7 @@ type serveCommand struct {
 	JWTSecret     secret `help:"Secret that verifies HS256 tokens." name:"jwt-secret"                                                            env:"OVATION_JWT_SECRET"`
 	AccessLog     bool   `help:"Log every request; those with an error are always logged." negatable:"" env:"OVATION_ACCESS_LOG"`
 	Introspection bool   `help:"Allow introspection queries." negatable:""                                                                 env:"OVATION_INTROSPECTION"`
-	Accounts      bool   `help:"Let users register and log in, for a site without users of its own." negatable:"" env:"OVATION_ACCOUNTS"`
+	Accounts      bool   `help:"Let users register and log in." negatable:"" env:"OVATION_ACCOUNTS"`
 	Videos        bool   `help:"Let users publish videos; requires --blob-url, also for ovation work." negatable:"" env:"OVATION_VIDEOS"`
 	Drain         pause  `default:"5s"                              help:"How long to continue serving after /readyz reports that this node is stopping." env:"OVATION_DRAIN"`
 }

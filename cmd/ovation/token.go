@@ -19,7 +19,7 @@ type tokenCommand struct {
 	TTL       lifetime `default:"24h"                                                     help:"How long the token is valid, for example 30m." name:"ttl"                      env:"OVATION_TOKEN_TTL"`
 	Issuer    string   `help:"Its iss claim; none if empty."                              env:"OVATION_ISSUER"`
 	Audience  string   `help:"Its aud claim; none if empty."                              env:"OVATION_AUDIENCE"`
-	Scope     string   `help:"Its scope claim: of moderate, subjects:write and actions:write those wanted, separated by a space; none if empty." env:"OVATION_TOKEN_SCOPE"`
+	Scope     string   `help:"Its scope claim: moderate, subjects:write, actions:write, or several, separated by a space; none if empty." env:"OVATION_TOKEN_SCOPE"`
 	JWTSecret secret   `help:"Secret to sign with; if empty, the one in the data folder." name:"jwt-secret"                  env:"OVATION_JWT_SECRET"`
 }
 

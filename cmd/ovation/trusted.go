@@ -10,7 +10,7 @@ import (
 
 // trustedFlags are the flags for trusted documents.
 type trustedFlags struct {
-	TrustedDocuments []string `help:"Manifests of trusted documents, which requests may name by id, comma-separated: those of Relay, Apollo or GraphQL Code Generator." placeholder:"FILE,…" env:"OVATION_TRUSTED_DOCUMENTS"`
+	TrustedDocuments []string `help:"Manifests (of Relay, Apollo or GraphQL Code Generator) of documents that requests may name by id, comma-separated." placeholder:"FILE,…" env:"OVATION_TRUSTED_DOCUMENTS"`
 	OnlyTrusted      bool     `help:"Refuse all documents except those of --trusted-documents." env:"OVATION_ONLY_TRUSTED"`
 }
 

@@ -19,7 +19,7 @@ import (
 // webhookFlags are the flags of a command that posts events to webhooks.
 type webhookFlags struct {
 	Webhooks       []webhookURL    `help:"URLs to which every event is posted, comma-separated; https, or http to this machine." name:"webhook" placeholder:"URL,…" env:"OVATION_WEBHOOK"`
-	WebhookSecrets []webhookSecret `help:"Secrets that sign what is posted to webhooks, comma-separated: whsec_ and base64. Two while one replaces the other." name:"webhook-secret" placeholder:"SECRET,…" env:"OVATION_WEBHOOK_SECRET"`
+	WebhookSecrets []webhookSecret `help:"Secrets that sign posts to webhooks, comma-separated: whsec_ and base64. Two while one replaces the other." name:"webhook-secret" placeholder:"SECRET,…" env:"OVATION_WEBHOOK_SECRET"`
 }
 
 // webhookURL is a URL to which events can be posted.
