@@ -80,24 +80,34 @@ func (p *goPackage) add(t *testing.T, file string) {
 }
 
 // tableOfPackages returns the imports of each package according to the table in
-// CONTRIBUTING.md.
+// CONTRIBUTING.md. Two or more spaces separate its columns. A line without a package
+// continues the imports of the line above.
 func tableOfPackages(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("../CONTRIBUTING.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := func(name string) string { return strings.Replace(name, "…", "storage/redis/internal", 1) }
-	table := map[string][]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|.*\\| *([^|]*?) *\\|$").FindAllStringSubmatch(string(text), -1) {
-		imports := []string{}
-		for name := range strings.SplitSeq(row[2], ", ") {
-			if name != "" {
-				imports = append(imports, whole(name))
+	_, block, _ := strings.Cut(string(text), "\n```\npackage ")
+	block, _, _ = strings.Cut(block, "\n```\n")
+	gap := regexp.MustCompile(` {2,}`)
+	table, name := map[string][]string{}, ""
+	for _, line := range strings.Split(block, "\n")[1:] {
+		columns := gap.Split(strings.ReplaceAll(line, "…", "storage/redis/internal"), 3)
+		if columns[0] != "" {
+			name = columns[0]
+			table[name] = []string{}
+		}
+		imports := columns[len(columns)-1]
+		if columns[0] != "" && len(columns) < 3 {
+			imports = ""
+		}
+		for imported := range strings.SplitSeq(imports, ",") {
+			if imported = strings.TrimSpace(imported); imported != "" {
+				table[name] = append(table[name], imported)
 			}
 		}
-		slices.Sort(imports)
-		table[whole(row[1])] = imports
+		slices.Sort(table[name])
 	}
 	return table
 }
