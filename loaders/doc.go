@@ -4,8 +4,9 @@
 // Each kind of lookup has a dataloader (github.com/graph-gophers/dataloader). Its cache
 // is the only place that holds what the response has loaded. Two paths fill the cache:
 //
-//   - [Loaders.Fetch] loads the keys that the caller has collected: one call for each
-//     kind, without waiting for further keys. Its results go straight into the cache.
+//   - [Loaders.Fetch] loads the keys that were noted, by [Lookup.Want] or by lookups through
+//     [Loaders.Noting]: one call for each kind, without waiting for further keys. Its results
+//     go straight into the cache.
 //   - A lookup of any other key joins dataloader's batch. The batch is sent 1 ms
 //     after its first key (about 1.1 ms in an idle process). It has no maximum size, and
 //     later keys join the next batch. It runs under the context of its first caller.

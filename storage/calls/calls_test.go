@@ -33,7 +33,7 @@ func TestEveryCallPassesThroughTheFunction(t *testing.T) {
 		if got.Method != method.Name || got.Class == 0 {
 			t.Errorf("%s: the function got %+v", method.Name, got)
 		}
-		if err, _ := out[len(out)-1].Interface().(error); !errors.Is(err, refused) {
+		if err, _ := reflect.TypeAssert[error](out[len(out)-1]); !errors.Is(err, refused) {
 			t.Errorf("%s returned %v, want the function's error", method.Name, err)
 		}
 	}
