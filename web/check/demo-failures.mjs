@@ -121,11 +121,18 @@ export async function noticesCoverNothing(page, shoot) {
   await refuse();
   await covers(page, 'the clip');
   await shoot(page, 'notice-clip');
-  await page.clock.runFor(5_000);
+  await page.clock.runFor(10_000);
+  await notice.waitFor({ state: 'detached' });
+
+  // A dialog that opens neither hides a notice nor prolongs its time, 9 s. The clock stands
+  // still meanwhile, however slow this machine is.
+  await refuse();
+  await page.clock.pauseAt(await page.evaluate(() => Date.now() + 5_000));
   await page.getByRole('button', { name: /^Comments/ }).first().click();
   // On a desktop the drawer stands beside the clip, below the notices of the page.
   const beside = (await page.locator('dialog[data-beside]').count()) === 1;
   await (beside ? page : page.getByRole('dialog')).getByRole('region', { name: 'Notices' }).getByText('Could not like').waitFor();
+  await page.clock.resume();
   await covers(page, 'the drawer');
   await shoot(page, 'notice-drawer');
   await page.clock.runFor(5_000);
