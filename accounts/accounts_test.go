@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"ovation/api/viewer"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 )
@@ -37,7 +38,7 @@ type site struct {
 func start(t *testing.T, store storage.Accounts, change ...func(*Config)) *site {
 	t.Helper()
 	key, err := viewer.NewSiteKey([]byte(strings.Repeat("s", 32)))
-	must(t, err)
+	must.Succeed(t, err)
 	log := new(bytes.Buffer)
 	cfg := Config{
 		Store: store, Signer: &viewer.Signer{Key: key, TTL: time.Hour}, Sessions: viewer.NewSessions(),
@@ -47,22 +48,15 @@ func start(t *testing.T, store storage.Accounts, change ...func(*Config)) *site 
 		f(&cfg)
 	}
 	s, err := New(t.Context(), cfg)
-	must(t, err)
+	must.Succeed(t, err)
 	auth, err := viewer.New(t.Context(), viewer.Config{SiteKeys: []viewer.SiteKey{key}, Sessions: cfg.Sessions})
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		s.Close()
 		s.Close()
-		must(t, auth.Close())
+		must.Succeed(t, auth.Close())
 	})
 	return &site{s, auth, log}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func credentials(name, password string) Credentials {
@@ -72,7 +66,7 @@ func credentials(name, password string) Credentials {
 func (s *site) register(t *testing.T, name string) Session {
 	t.Helper()
 	session, err := s.Register(t.Context(), credentials(name, "password of "+name))
-	must(t, err)
+	must.Succeed(t, err)
 	return session
 }
 
@@ -88,7 +82,7 @@ func TestRegisteringThenLoggingIn(t *testing.T) {
 	s := start(t, sqlitetest.Open(t))
 	first := s.register(t, "Ann Lee")
 	again, err := s.LogIn(t.Context(), credentials(" ann  LEE", "password of Ann Lee"))
-	must(t, err)
+	must.Succeed(t, err)
 	if again.User != first.User {
 		t.Errorf("logged in as %v, want %v as registered", again.User, first.User)
 	}
@@ -127,7 +121,7 @@ func TestNamesAreFolded(t *testing.T) {
 		{"🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f Scot"},
 	} {
 		want, err := foldName(same[0])
-		must(t, err)
+		must.Succeed(t, err)
 		for _, name := range same {
 			got, err := foldName(name)
 			if err != nil || got.key != want.key {
@@ -162,11 +156,11 @@ func must1(name foldedName, _ error) foldedName { return name }
 func TestNamesOfAnEarlierRuleAreKept(t *testing.T) {
 	s := start(t, sqlitetest.Open(t))
 	encoded, err := s.hash(t.Context(), caller{}, "password of σίσυφος")
-	must(t, err)
+	must.Succeed(t, err)
 	former, err := s.Store.CreateAccount(t.Context(), storage.NewAccount{
 		Tenant: storage.DefaultTenant, Name: "Σίσυφος", NameKey: "σίσυφος", Password: encoded,
 	})
-	must(t, err)
+	must.Succeed(t, err)
 	other := s.register(t, "σίσυφοσ")
 	session, err := s.LogIn(t.Context(), credentials("ΣίσυΦος", "password of σίσυφος"))
 	if err != nil || session.User != former.User {
@@ -190,13 +184,13 @@ func TestNamesOfAnEarlierRuleAreKept(t *testing.T) {
 func TestNamesThatWereDifferentLogInAsRegistered(t *testing.T) {
 	s := start(t, sqlitetest.Open(t))
 	encoded, err := s.hash(t.Context(), caller{}, "password of the first")
-	must(t, err)
+	must.Succeed(t, err)
 	first, err := s.Store.CreateAccount(t.Context(), storage.NewAccount{
 		Tenant: storage.DefaultTenant, Name: "Straße", NameKey: "straße", Password: encoded,
 	})
-	must(t, err)
+	must.Succeed(t, err)
 	second, err := s.Register(t.Context(), credentials("STRASSE", "password of the second"))
-	must(t, err)
+	must.Succeed(t, err)
 	for name, want := range map[string]storage.User{"Straße": first.User, "STRASSE": second.User} {
 		password := "password of the first"
 		if want == second.User {
@@ -212,12 +206,12 @@ func TestNodesLearnOfRevocations(t *testing.T) {
 	store := sqlitetest.Open(t)
 	a, b := start(t, store), start(t, store)
 	alice, bob := a.register(t, "alice"), a.register(t, "bob")
-	must(t, b.accepts(alice.Token))
+	must.Succeed(t, b.accepts(alice.Token))
 	is, err := b.auth.Token(t.Context(), alice.Token)
-	must(t, err)
+	must.Succeed(t, err)
 	ended := make(chan struct{})
 	is.OnRevoked(func() { close(ended) })
-	must(t, a.LogOutEverywhere(t.Context(), alice.User))
+	must.Succeed(t, a.LogOutEverywhere(t.Context(), alice.User))
 	if a.accepts(alice.Token) == nil {
 		t.Error("the node that revoked the token accepts it")
 	}
@@ -225,15 +219,15 @@ func TestNodesLearnOfRevocations(t *testing.T) {
 	if b.accepts(alice.Token) == nil {
 		t.Error("the other node accepts the revoked token")
 	}
-	must(t, b.accepts(bob.Token))
+	must.Succeed(t, b.accepts(bob.Token))
 	later := start(t, store) // it reads the earlier revocations
 	if later.accepts(alice.Token) == nil {
 		t.Error("a node that started later accepts the revoked token")
 	}
 	again, err := later.LogIn(t.Context(), credentials("alice", "password of alice"))
-	must(t, err)
+	must.Succeed(t, err)
 	for _, node := range []*site{a, b, later} {
-		must(t, node.accepts(again.Token))
+		must.Succeed(t, node.accepts(again.Token))
 	}
 	if err := a.LogOutEverywhere(t.Context(), storage.User{Tenant: "default", UserID: "nobody"}); !errors.Is(err, ErrNoAccount) {
 		t.Errorf("LogOutEverywhere without an account = %v, want %v", err, ErrNoAccount)
@@ -247,11 +241,11 @@ func TestSessionsAreRefreshed(t *testing.T) {
 	})
 	alice := s.register(t, "alice")
 	is, err := s.auth.Token(t.Context(), alice.Token)
-	must(t, err)
+	must.Succeed(t, err)
 	began := is.Session
 	now = now.Add(MaxSession - time.Minute)
 	next, err := s.Refresh(t.Context(), alice.User, clientAddress, began)
-	must(t, err)
+	must.Succeed(t, err)
 	if is, err = s.auth.Token(t.Context(), next.Token); err != nil || is.Session != began {
 		t.Errorf("the refreshed token has the session %+v, %v, want %+v", is.Session, err, began)
 	}
@@ -263,10 +257,10 @@ func TestSessionsAreRefreshed(t *testing.T) {
 		t.Errorf("Refresh with a token that is no account's = %v, want %v", err, ErrNoAccount)
 	}
 	again, err := s.LogIn(t.Context(), credentials("alice", "password of alice"))
-	must(t, err)
+	must.Succeed(t, err)
 	is, err = s.auth.Token(t.Context(), again.Token)
-	must(t, err)
-	must(t, s.LogOutEverywhere(t.Context(), alice.User))
+	must.Succeed(t, err)
+	must.Succeed(t, s.LogOutEverywhere(t.Context(), alice.User))
 	if _, err := s.Refresh(t.Context(), alice.User, clientAddress, is.Session); !errors.Is(err, ErrSessionOver) {
 		t.Errorf("Refresh of a revoked session = %v, want %v", err, ErrSessionOver)
 	}
@@ -279,14 +273,14 @@ func TestProfilesAreUpdated(t *testing.T) {
 	s.register(t, "bob")
 	text := func(s string) *string { return &s }
 	_, err := s.UpdateProfile(t.Context(), alice, ProfileChange{Name: text("Alice  B"), AvatarURL: text("https://example.com/a"), Signature: text("<b>'; --")})
-	must(t, err)
+	must.Succeed(t, err)
 	got, err := store.Profiles(t.Context(), []storage.User{alice})
-	must(t, err)
+	must.Succeed(t, err)
 	if want := (storage.Profile{Name: "Alice  B", Avatar: "https://example.com/a", Signature: "<b>'; --"}); *got[0] != want {
 		t.Errorf("the profile is %+v, want %+v", *got[0], want)
 	}
 	_, err = s.LogIn(t.Context(), credentials("alice b", "password of alice"))
-	must(t, err)
+	must.Succeed(t, err)
 	for what, one := range map[string]struct {
 		change ProfileChange
 		want   error
@@ -319,7 +313,7 @@ func TestErrorsHoldNoSecret(t *testing.T) {
 	alice := before.register(t, "alice")
 	s := start(t, failing{store}, func(c *Config) { c.Params.Time = 2 })
 	a, err := store.AccountOf(t.Context(), alice.User)
-	must(t, err)
+	must.Succeed(t, err)
 	secrets := []string{"password of alice", "not her password", a.Password, alice.Token}
 	var said []string
 	for _, password := range secrets {

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 )
@@ -133,7 +134,7 @@ func TestGuessesFromA48AreLimited(t *testing.T) {
 	}
 	other := credentials("alice", "password of alice")
 	other.From = netip.MustParseAddr("198.51.100.7")
-	must(t, second(s.LogIn(t.Context(), other))) // one /48 does not lock out the name
+	must.Succeed(t, second(s.LogIn(t.Context(), other))) // one /48 does not lock out the name
 }
 
 // TestKnownPairsAreNotLockedOut logs a user in at several addresses, lets others guess
@@ -142,15 +143,15 @@ func TestKnownPairsAreNotLockedOut(t *testing.T) {
 	s := start(t, sqlitetest.Open(t))
 	registered := s.register(t, "Alice")
 	is, err := s.auth.Token(t.Context(), registered.Token)
-	must(t, err)
+	must.Succeed(t, err)
 	home, refreshed, unknown := netip.MustParseAddr("2001:db8:1:fffe::"), netip.MustParseAddr("198.51.100.7"), netip.MustParseAddr("198.51.100.8")
 	at := func(from netip.Addr, password string) error {
 		c := credentials("alice", password)
 		c.From = from
 		return second(s.LogIn(t.Context(), c))
 	}
-	must(t, at(home, "password of Alice"))
-	must(t, second(s.Refresh(t.Context(), registered.User, refreshed, is.Session)))
+	must.Succeed(t, at(home, "password of Alice"))
+	must.Succeed(t, second(s.Refresh(t.Context(), registered.User, refreshed, is.Session)))
 	lockOut := func() {
 		for i := range 2000 {
 			err := at(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), "not her password")
@@ -169,8 +170,8 @@ func TestKnownPairsAreNotLockedOut(t *testing.T) {
 	if err := at(unknown, "password of Alice"); !isLimited(err) {
 		t.Errorf("LogIn from an unknown address: got %v, want a *LimitedError", err)
 	}
-	must(t, second(s.ChangePassword(t.Context(), registered.User, unknown, "password of Alice", "a new password")))
-	must(t, at(unknown, "a new password"))
+	must.Succeed(t, second(s.ChangePassword(t.Context(), registered.User, unknown, "password of Alice", "a new password")))
+	must.Succeed(t, at(unknown, "a new password"))
 	guesses := 0
 	for range 1000 { // a known pair can still not guess freely
 		if errors.Is(at(home, "not her password"), ErrWrongCredentials) {
@@ -193,7 +194,7 @@ func TestGuessesOfOthersAtAnAddressLockOutNobody(t *testing.T) {
 	if err := second(s.LogIn(t.Context(), credentials("another name", "some password"))); !isLimited(err) {
 		t.Errorf("LogIn to another name = %v, want a *LimitedError", err)
 	}
-	must(t, second(s.LogIn(t.Context(), credentials("alice", "password of alice"))))
+	must.Succeed(t, second(s.LogIn(t.Context(), credentials("alice", "password of alice"))))
 	guesses := 0
 	for range 100 {
 		if errors.Is(second(s.LogIn(t.Context(), credentials("alice", "not her password"))), ErrWrongCredentials) {
@@ -212,8 +213,8 @@ func TestLoginsWithAnUnreadableHashCostNoAttempt(t *testing.T) {
 	s := start(t, store)
 	alice := s.register(t, "alice").User
 	a, err := s.account(t.Context(), alice)
-	must(t, err)
-	must(t, second(store.ReplacePassword(t.Context(), alice, storage.PasswordChange{From: a.Password, To: "unreadable"})))
+	must.Succeed(t, err)
+	must.Succeed(t, second(store.ReplacePassword(t.Context(), alice, storage.PasswordChange{From: a.Password, To: "unreadable"})))
 	for range 2 * loginBurst {
 		if err := second(s.LogIn(t.Context(), credentials("alice", "password of alice"))); !errors.Is(err, errHash) {
 			t.Fatalf("LogIn = %v, want %v", err, errHash)
@@ -228,9 +229,9 @@ func TestUnknownAddressesAreNotKnown(t *testing.T) {
 	s.register(t, "alice")
 	c := credentials("alice", "password of alice")
 	c.From = netip.Addr{}
-	must(t, second(s.LogIn(t.Context(), c)))
+	must.Succeed(t, second(s.LogIn(t.Context(), c)))
 	attempt, err := s.attempts.logIn(nameOf(c.Tenant, "alice"), c.From)
-	must(t, err)
+	must.Succeed(t, err)
 	if attempt.known {
 		t.Error("a login without an address: the pair is known, want it unknown")
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 )
@@ -32,9 +33,9 @@ func TestCommonPasswordsAreRefused(t *testing.T) {
 		}
 	}
 	old, err := store.CreateAccount(t.Context(), storage.NewAccount{Tenant: storage.DefaultTenant, Name: "old", NameKey: "old", Password: cheapParams.hash("123456").encode()})
-	must(t, err)
-	must(t, second(s.LogIn(t.Context(), credentials("old", "123456"))))
-	must(t, second(s.ChangePassword(t.Context(), old.User, clientAddress, "123456", "a password that is new")))
+	must.Succeed(t, err)
+	must.Succeed(t, second(s.LogIn(t.Context(), credentials("old", "123456"))))
+	must.Succeed(t, second(s.ChangePassword(t.Context(), old.User, clientAddress, "123456", "a password that is new")))
 }
 
 // TestTheListOfCommonPasswordsIsFolded checks that each entry is in the form in which
@@ -57,10 +58,10 @@ func TestTheListOfCommonPasswordsIsFolded(t *testing.T) {
 func TestNewPasswordsMeetTheSitesMinimum(t *testing.T) {
 	store := sqlitetest.Open(t)
 	before := start(t, store)
-	must(t, second(before.Register(t.Context(), credentials("alice", "short ✓"))))
+	must.Succeed(t, second(before.Register(t.Context(), credentials("alice", "short ✓"))))
 	after := start(t, store, func(c *Config) { c.MinPassword = 10 })
 	alice, err := after.LogIn(t.Context(), credentials("alice", "short ✓"))
-	must(t, err)
+	must.Succeed(t, err)
 	for what, err := range map[string]error{
 		"register": second(after.Register(t.Context(), credentials("bob", "too short"))),
 		"change":   second(after.ChangePassword(t.Context(), alice.User, clientAddress, "short ✓", "too short")),
@@ -69,5 +70,5 @@ func TestNewPasswordsMeetTheSitesMinimum(t *testing.T) {
 			t.Errorf("%s: got %v, want the minimum of 10 characters", what, err)
 		}
 	}
-	must(t, second(after.ChangePassword(t.Context(), alice.User, clientAddress, "short ✓", "long enough")))
+	must.Succeed(t, second(after.ChangePassword(t.Context(), alice.User, clientAddress, "short ✓", "long enough")))
 }

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // count returns the number of callers that hash or wait.
@@ -44,7 +46,7 @@ func (p *hashPool) flooded(t *testing.T, release <-chan struct{}, callers int, b
 	}
 	return callers - busy, func() {
 		for range callers - busy {
-			must(t, <-errs)
+			must.Succeed(t, <-errs)
 		}
 		if most.Load() > int64(cap(p.slots)) {
 			t.Errorf("%d hashes were made at a time, want at most %d", most.Load(), cap(p.slots))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 )
@@ -32,9 +33,9 @@ func TestPasswordsAreBounded(t *testing.T) {
 	for i, password := range []string{"1234x6", strings.Repeat("ä", 128), "'; DROP TABLE account; --", "pass word ✓"} {
 		name := fmt.Sprint("user ", i)
 		_, err := s.Register(t.Context(), credentials(name, password))
-		must(t, err)
+		must.Succeed(t, err)
 		_, err = s.LogIn(t.Context(), credentials(name, password))
-		must(t, err)
+		must.Succeed(t, err)
 	}
 }
 
@@ -52,7 +53,7 @@ func TestHashesHoldTheirParameters(t *testing.T) {
 		t.Errorf("the encoded hash is %s, want its parameters without the password", text)
 	}
 	read, err := parseHash(text)
-	must(t, err)
+	must.Succeed(t, err)
 	if !read.matches("a password") || read.matches("A password") || cheapParams.hash("a password").encode() == text {
 		t.Errorf("the hash matches its password: %t, another one: %t; a second hash of it is equal: %t; want true, false, false",
 			read.matches("a password"), read.matches("A password"), cheapParams.hash("a password").encode() == text)
@@ -79,9 +80,9 @@ func TestLogInRaisesParameters(t *testing.T) {
 			t.Fatalf("a wrong password: got %v, want %v", err, ErrWrongCredentials)
 		}
 		_, err := s.LogIn(t.Context(), credentials("alice", "password of alice"))
-		must(t, err)
+		must.Succeed(t, err)
 		a, err := store.AccountOf(t.Context(), alice)
-		must(t, err)
+		must.Succeed(t, err)
 		if h, err := parseHash(a.Password); err != nil || h.Params != raised || a.Generation != 1 {
 			t.Fatalf("the stored hash has %+v, generation %d, %v, want %+v, generation 1", h.Params, a.Generation, err, raised)
 		}
@@ -99,9 +100,9 @@ func TestUnknownNamesTakeAsLongAsWrongPasswords(t *testing.T) {
 		t.Errorf("LogIn with a wrong password = %v, with an unknown name = %v, want %v with the same text", known, unknown, ErrWrongCredentials)
 	}
 	a, err := s.Store.AccountNamed(t.Context(), storage.DefaultTenant, "alice")
-	must(t, err)
+	must.Succeed(t, err)
 	stored, err := parseHash(a.Password)
-	must(t, err)
+	must.Succeed(t, err)
 	if s.decoy.Params != stored.Params || len(s.decoy.salt) != len(stored.salt) || len(s.decoy.hash) != len(stored.hash) {
 		t.Errorf("the decoy has %+v, %d and %d bytes, want %+v, %d and %d as a stored hash",
 			s.decoy.Params, len(s.decoy.salt), len(s.decoy.hash), stored.Params, len(stored.salt), len(stored.hash))
@@ -147,16 +148,16 @@ func TestChangingThePasswordRevokesTokens(t *testing.T) {
 		t.Errorf("ChangePassword with a wrong password = %v, want %v", err, ErrWrongPassword)
 	}
 	changed, err := s.ChangePassword(t.Context(), alice.User, clientAddress, "password of alice", "a new password")
-	must(t, err)
+	must.Succeed(t, err)
 	if err := s.accepts(alice.Token); err == nil || !strings.Contains(err.Error(), "revoked") {
 		t.Errorf("the token of before: got %v, want it revoked", err)
 	}
-	must(t, s.accepts(changed.Token))
+	must.Succeed(t, s.accepts(changed.Token))
 	if err := second(s.LogIn(t.Context(), credentials("alice", "password of alice"))); !errors.Is(err, ErrWrongCredentials) {
 		t.Errorf("LogIn with the password of before = %v, want %v", err, ErrWrongCredentials)
 	}
 	_, err = s.LogIn(t.Context(), credentials("alice", "a new password"))
-	must(t, err)
+	must.Succeed(t, err)
 	if _, err := s.ChangePassword(t.Context(), storage.User{Tenant: "default", UserID: "nobody"}, clientAddress, "not her password", "a new password"); !errors.Is(err, ErrNoAccount) {
 		t.Errorf("ChangePassword without an account = %v, want %v", err, ErrNoAccount)
 	}

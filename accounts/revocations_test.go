@@ -10,6 +10,7 @@ import (
 
 	"ovation/api/viewer"
 	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 )
@@ -63,7 +64,7 @@ func TestAShorterTTLRevivesNoTokens(t *testing.T) {
 	store := sqlitetest.Open(t)
 	before := start(t, store, func(c *Config) { c.Signer.TTL = MaxTokenTTL })
 	alice := before.register(t, "alice")
-	must(t, before.LogOutEverywhere(t.Context(), alice.User))
+	must.Succeed(t, before.LogOutEverywhere(t.Context(), alice.User))
 	later := time.Now().Add(MaxTokenTTL - time.Minute) // the token is still valid
 	after := start(t, store, func(c *Config) {
 		c.Signer.TTL, c.Now = time.Minute, func() time.Time { return later }
@@ -91,14 +92,14 @@ func TestLostRevocationsAreRestored(t *testing.T) {
 	db := sqlitetest.OpenDatabase(t)
 	a, b := start(t, db), start(t, db)
 	alice, bob := a.register(t, "alice"), a.register(t, "bob")
-	must(t, a.LogOutEverywhere(t.Context(), bob.User))
-	must(t, a.LogOutEverywhere(t.Context(), alice.User))
+	must.Succeed(t, a.LogOutEverywhere(t.Context(), bob.User))
+	must.Succeed(t, a.LogOutEverywhere(t.Context(), alice.User))
 	await.That(t, "the other node has read both revocations", func() bool { return b.isRevoked(alice.Token) && b.isRevoked(bob.Token) })
 	a.Close() // its polls must not restore anything before b does
 	db.Edit(t, `UPDATE account SET generation = 1, revoked = 0 WHERE name_key = 'alice'`)
 	await.That(t, "the revocation is restored", func() bool {
 		stored, err := db.AccountOf(t.Context(), alice.User)
-		must(t, err)
+		must.Succeed(t, err)
 		return stored.Generation == 2
 	})
 	if !b.isRevoked(alice.Token) {
@@ -109,9 +110,9 @@ func TestLostRevocationsAreRestored(t *testing.T) {
 		t.Error("a node that started after the failover accepts a revoked token")
 	}
 	again, err := later.LogIn(t.Context(), credentials("alice", "password of alice"))
-	must(t, err)
+	must.Succeed(t, err)
 	for _, node := range []*site{b, later} {
-		must(t, node.accepts(again.Token))
+		must.Succeed(t, node.accepts(again.Token))
 	}
 }
 
@@ -122,21 +123,21 @@ func TestLogInRestoresALostRevocation(t *testing.T) {
 	s := start(t, db, func(c *Config) { c.PollEvery = time.Hour })
 	old := s.register(t, "alice")
 	changed, err := s.ChangePassword(t.Context(), old.User, clientAddress, "password of alice", "a new password")
-	must(t, err)
+	must.Succeed(t, err)
 	lost, err := db.AccountOf(t.Context(), old.User)
-	must(t, err)
+	must.Succeed(t, err)
 	rewind := func() {
 		db.Edit(t, `UPDATE account SET generation = 1, revoked = 0 WHERE name_key = 'alice'`)
 	}
 	rewind()
 	session, err := s.LogIn(t.Context(), credentials("alice", "a new password"))
-	must(t, err)
-	must(t, s.accepts(session.Token))
+	must.Succeed(t, err)
+	must.Succeed(t, s.accepts(session.Token))
 	if !s.isRevoked(old.Token) {
 		t.Error("the token of before the revocation is accepted")
 	}
 	rewind()
-	must(t, s.LogOutEverywhere(t.Context(), old.User)) // to a generation above that of the lost tokens
+	must.Succeed(t, s.LogOutEverywhere(t.Context(), old.User)) // to a generation above that of the lost tokens
 	for _, token := range []string{old.Token, changed.Token, session.Token} {
 		if !s.isRevoked(token) {
 			t.Errorf("a token that was issued before logging out everywhere is accepted; the lost generation was %d", lost.Generation)
@@ -154,12 +155,12 @@ func TestRevocationsByAClockThatIsBehindAreFollowed(t *testing.T) {
 	db := sqlitetest.OpenDatabase(t)
 	a := start(t, db)
 	alice, bob := a.register(t, "alice"), a.register(t, "bob")
-	must(t, a.LogOutEverywhere(t.Context(), alice.User))
+	must.Succeed(t, a.LogOutEverywhere(t.Context(), alice.User))
 	db.Edit(t, `UPDATE account SET revoked = revoked + 3600000000 WHERE revoked <> 0`)
 	b := start(t, db)
 	if !b.isRevoked(alice.Token) || b.isRevoked(bob.Token) {
 		t.Fatal("a node that has just started: want the token of one user revoked")
 	}
-	must(t, a.LogOutEverywhere(t.Context(), bob.User))
+	must.Succeed(t, a.LogOutEverywhere(t.Context(), bob.User))
 	await.That(t, "the other node refuses the token", func() bool { return b.isRevoked(bob.Token) })
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -25,7 +26,7 @@ func TestCommentsAreImported(t *testing.T) {
 	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
 	ann := storage.User{Tenant: "default", UserID: "ann"}
 	_, err := store.AddComments(t.Context(), []storage.NewComment{{Subject: subject, User: ann, Text: "today"}})
-	must(t, err)
+	must.Succeed(t, err)
 	rows := commentHeader +
 		"ann,1,comment,1500000100,third\n" +
 		"ann,1,like,1500000000,what is no comment needs no text\n" +
@@ -38,7 +39,7 @@ func TestCommentsAreImported(t *testing.T) {
 		",1,comment,1500000300,of nobody\n"
 	for run, want := range []string{"[{like 1} {comment 4}] already 0", "[] already 5"} {
 		got, err := importText(t, store, Options{Mapping: commentMapping()}, rows)
-		must(t, err)
+		must.Succeed(t, err)
 		if summary := fmt.Sprint(got.Imported, " already ", got.Already); summary != want || got.Bad != 4 || got.Textless != 0 {
 			t.Errorf("run %d: got %s, %d rows bad and %d without text, want %s, 4 and 0: %v", run, summary, got.Bad, got.Textless, want, got.BadRows)
 		}
@@ -50,7 +51,7 @@ func TestCommentsAreImported(t *testing.T) {
 	}
 	// The file has grown.
 	_, err = importText(t, store, Options{Mapping: commentMapping()}, rows+"ann,1,comment,1500000050,between\n")
-	must(t, err)
+	must.Succeed(t, err)
 	var got []string
 	for _, c := range commentsOf(t, store, subject) {
 		got = append(got, fmt.Sprint(c.User.UserID, " ", c.At().Unix()%1000, " ", c.Text))
@@ -60,7 +61,7 @@ func TestCommentsAreImported(t *testing.T) {
 		t.Errorf("the comments are %q, want %q and that of today", got, want)
 	}
 	totals, err := store.TotalsOf(t.Context(), []storage.User{ann, {Tenant: "default", UserID: "bob"}})
-	must(t, err)
+	must.Succeed(t, err)
 	if totals[0].Comments != 4 || totals[1].Comments != 2 {
 		t.Errorf("totals are %+v, want 4 comments of ann, 2 of bob", totals)
 	}
@@ -80,7 +81,7 @@ func TestCommentsWithoutText(t *testing.T) {
 	m := commentMapping()
 	m.Text = ""
 	got, err := importFile(t, openStore(t), Options{Mapping: m}, file)
-	must(t, err)
+	must.Succeed(t, err)
 	if got.Bad != 3 || !strings.Contains(got.BadRows[0].Reason, "name its column (text), or what stands for it (placeholder)") {
 		t.Errorf("without a column for texts: got %+v, want 3 bad rows, with the advice to name one", got)
 	}
@@ -88,7 +89,7 @@ func TestCommentsWithoutText(t *testing.T) {
 		m := commentMapping()
 		m.Placeholder = placeholder
 		got, err := importFile(t, store, Options{Mapping: m}, file)
-		must(t, err)
+		must.Succeed(t, err)
 		if imported := len(got.Imported) > 0; imported != (placeholder == "(none)") || imported && got.Textless != 2 {
 			t.Errorf("with %s: got %+v, want comments imported: %t", placeholder, got, placeholder == "(none)")
 		}
@@ -114,9 +115,9 @@ func TestCommentsAreMappedLater(t *testing.T) {
 	m := testMapping()
 	m.Events["comment"] = skip
 	_, err := importText(t, store, Options{Mapping: m, block: 4}, rows.String())
-	must(t, err)
+	must.Succeed(t, err)
 	got, err := importText(t, store, Options{Mapping: testMapping(), block: 8}, rows.String())
-	must(t, err)
+	must.Succeed(t, err)
 	if fmt.Sprint(got.Imported) != "[{comment 15}]" || got.Already != 15 || got.Textless != 15 {
 		t.Errorf("got %+v, want 15 comments imported, 15 known already and 15 without a text", got)
 	}
@@ -132,7 +133,7 @@ func TestProgressOfBothSeries(t *testing.T) {
 	for run := range 2 {
 		told := []Progress{{}}
 		_, err := importText(t, store, Options{Mapping: testMapping(), block: 20, Progress: func(p Progress) { told = append(told, p) }}, rows)
-		must(t, err)
+		must.Succeed(t, err)
 		for i := range told[1:] {
 			if told[i+1].Rows < told[i].Rows || told[i+1].Bytes < told[i].Bytes {
 				t.Errorf("run %d: progress %v follows %v, want no less", run, told[i+1], told[i])
@@ -155,9 +156,9 @@ func TestCommentsOfAnEarlierRuleAreNotRepeated(t *testing.T) {
 	more := "ann,1,comment,1500000002,\u200enew\n"
 	store := openStore(t)
 	_, err := importText(t, store, Options{Mapping: m}, head+former)
-	must(t, err)
+	must.Succeed(t, err)
 	result, err := importText(t, store, Options{Mapping: m}, head+now+more)
-	must(t, err)
+	must.Succeed(t, err)
 	if result.Already != 2 || len(result.Imported) != 1 || result.Imported[0].Rows != 1 {
 		t.Errorf("got %+v, want 2 rows that were imported before and one new row", result)
 	}

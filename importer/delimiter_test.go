@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // clickMapping is the mapping of a log in which every row is a read.
@@ -29,7 +31,7 @@ func TestDelimiterIsRecognised(t *testing.T) {
 			store, m := openStore(t), clickMapping()
 			m.Delimiter = c.delimiter
 			result, err := importText(t, store, Options{Mapping: m}, c.file)
-			must(t, err)
+			must.Succeed(t, err)
 			if result.Bad != 0 || readsOf(t, store, "default") != 1 {
 				t.Errorf("got %+v and %d reads, want no bad row and 1 read", result, readsOf(t, store, "default"))
 			}
@@ -55,8 +57,8 @@ func (r *trickle) Read(p []byte) (int, error) {
 
 func TestHeaderWaitsForNoRow(t *testing.T) {
 	src, err := Open(t.Context(), "-", &trickle{"user\tsubject\ttime\n", func() { t.Error("Open reads beyond the header, want it to return") }}, "csv")
-	must(t, err)
-	defer func() { must(t, src.Close()) }()
+	must.Succeed(t, err)
+	defer func() { must.Succeed(t, src.Close()) }()
 	if got := string(headerLine(src.text)); got != "user\tsubject\ttime\n" {
 		t.Errorf("the header is %q, want %q", got, "user\tsubject\ttime\n")
 	}
@@ -72,7 +74,7 @@ func TestEveryRowIsOneAction(t *testing.T) {
 		path := writeFile(t, file, text)
 		for _, already := range []int64{0, 6} {
 			result, err := importFile(t, store, Options{Mapping: clickMapping()}, path)
-			must(t, err)
+			must.Succeed(t, err)
 			if result.Already != already || result.Bad != 0 || len(result.Skipped) != 0 || readsOf(t, store, "default") != 6 {
 				t.Errorf("%s: got %+v and %d reads, want %d rows already there, none bad or skipped, and 6 reads", file, result, readsOf(t, store, "default"), already)
 			}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"ovation/internal/testing/must"
 )
 
 const (
@@ -34,10 +36,10 @@ func TestRowsOfDocuments(t *testing.T) {
 			for _, stdin := range []io.Reader{strings.NewReader(c.text), iotest.OneByteReader(strings.NewReader(c.text))} {
 				store := openStore(t)
 				src, err := Open(t.Context(), "-", stdin, "")
-				must(t, err)
+				must.Succeed(t, err)
 				got, err := Import(t.Context(), store, src, Options{Mapping: m})
-				must(t, err)
-				must(t, src.Close())
+				must.Succeed(t, err)
+				must.Succeed(t, src.Close())
 				if fmt.Sprint(got.Imported) != "[{read 1} {like 1}]" || fmt.Sprint(got.Skipped) != c.skipped || got.Bad != 0 {
 					t.Errorf("got %+v, want a read and a like, skipped %s", got, c.skipped)
 				}
@@ -85,7 +87,7 @@ func TestDocumentsThatCannotBeRead(t *testing.T) {
 func TestDocumentsAreBounded(t *testing.T) {
 	text := &endless{head: `[{"user":"ann","subject":"`}
 	src, err := Open(t.Context(), "-", text, "json")
-	must(t, err)
+	must.Succeed(t, err)
 	_, err = Import(t.Context(), openStore(t), src, Options{Mapping: testMapping()})
 	if !errors.Is(err, errRowTooLong) || text.given > 3*maxRowBytes {
 		t.Errorf("got %v after %d bytes, want %v after at most %d", err, text.given, errRowTooLong, 3*maxRowBytes)
@@ -101,7 +103,7 @@ func TestNestedMembers(t *testing.T) {
 		{"node":{"user":{"id":"bob"},"subject":{"id":5}},"event":"like","time":1500000000},
 		{"node":{"user":7,"subject":5},"event":"read","time":1500000000},
 		{"node":null,"event":"like","time":1500000000}]}}}`))
-	must(t, err)
+	must.Succeed(t, err)
 	if counts := countsIn(t, store, "video/5"); counts != "1 1 0" || got.Bad != 2 {
 		t.Errorf("counts are %s, %v bad, want 1 read, 1 like, 2 bad rows", counts, got.BadRows)
 	}

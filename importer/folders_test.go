@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -23,11 +24,11 @@ func filed(t *testing.T, store storage.Store, tenant, user string) []string {
 	t.Helper()
 	owner := storage.User{Tenant: tenant, UserID: user}
 	lists, err := store.ListFolders(t.Context(), []storage.FoldersQuery{{Owner: owner, Page: storage.Page{First: 2 * storage.MaxFolders}}})
-	must(t, err)
+	must.Succeed(t, err)
 	var out []string
 	for _, f := range slices.Backward(lists[0].Entries) {
 		items, err := store.Items(t.Context(), []storage.ItemsQuery{{Folder: f.Key(), Page: storage.Page{First: 100}}})
-		must(t, err)
+		must.Succeed(t, err)
 		line := f.Name + ":"
 		for _, item := range slices.Backward(items[0].Entries) {
 			line += " " + item.Subject.BizID
@@ -73,7 +74,7 @@ func TestItemsKeepTheirFolders(t *testing.T) {
 		"bob,3,like,1500000043,10\n"
 	for _, imported := range []int64{13, 0} {
 		got, err := importText(t, store, o, rows)
-		must(t, err)
+		must.Succeed(t, err)
 		if got.Already != 13-imported || got.Bad != 1 || got.BadRows[0].Error() != `line 10: column "folder", "10": name is 101 characters long; at most 100 are allowed` {
 			t.Fatalf("got %+v, want %d imported rows and a bad one", got, imported)
 		}
@@ -84,19 +85,19 @@ func TestItemsKeepTheirFolders(t *testing.T) {
 	ann := storage.User{Tenant: storage.DefaultTenant, UserID: "ann"}
 	later, music := storage.FolderKey{Owner: ann, FolderID: folder{value: "7"}.id(ann)}, storage.FolderKey{Owner: ann, FolderID: folder{value: "Music"}.id(ann)}
 	found, err := store.FoldersOf(t.Context(), []storage.FolderKey{later})
-	must(t, err)
+	must.Succeed(t, err)
 	if got := found[0].CreatedAt().Unix(); got != 1500000005 || found[0].Updated != found[0].Created {
 		t.Errorf("the folder was created at %d, want the time of its first item", got)
 	}
 	name := "Renamed"
 	_, err = store.UpdateFolder(t.Context(), later, storage.FolderChange{Name: &name}, storage.Time(1600000000e6))
-	must(t, err)
+	must.Succeed(t, err)
 	_, _, err = store.EmptyFolder(t.Context(), music, "", storage.Time(1600000000e6), 10, nil)
-	must(t, err)
-	must(t, store.DeleteFolder(t.Context(), music, "", storage.Time(1600000000e6)))
+	must.Succeed(t, err)
+	must.Succeed(t, store.DeleteFolder(t.Context(), music, "", storage.Time(1600000000e6)))
 	for range 2 {
 		_, err = importText(t, store, o, rows+"ann,9,collect,1700000000,7\n")
-		must(t, err)
+		must.Succeed(t, err)
 		wantFiled(t, store, "ann", "Default: 5 6 7", "Renamed: 2 1 9", "later (2): 3")
 	}
 	verifyNone(t, store)
@@ -113,7 +114,7 @@ func TestFoldersAreMadeOnceDespiteInterruptions(t *testing.T) {
 	}
 	src := func() *Source {
 		s, err := Open(t.Context(), "-", strings.NewReader(rows.String()), "csv")
-		must(t, err)
+		must.Succeed(t, err)
 		return s
 	}
 	kills := 0
@@ -122,12 +123,12 @@ func TestFoldersAreMadeOnceDespiteInterruptions(t *testing.T) {
 			tenant := fmt.Sprintf("t%d-%v", lives, after)
 			for _, to := range []Store{&killed{Store: store, lives: lives, after: after}, store, store} {
 				p, err := newParser(src(), Options{Mapping: folderMapping(), Tenant: tenant, block: 8})
-				must(t, err)
+				must.Succeed(t, err)
 				err = pipe(t.Context(), p, &writer{to: to, group: 3})
 				if errors.Is(err, errKilled) {
 					kills++
 				} else {
-					must(t, err)
+					must.Succeed(t, err)
 				}
 			}
 			if got, want := filed(t, store, tenant, "ann"), []string{"Default:", "1: 1 4 7 10", "2: 2 5 8 11", "3: 3 6 9 12"}; !slices.Equal(got, want) {
@@ -151,13 +152,13 @@ func TestUsersGetNoMoreFoldersThanTheyMayHave(t *testing.T) {
 		part.Folders = append(part.Folders, storage.Folder{Owner: ann, FolderID: fmt.Sprint("f", i), Name: fmt.Sprint("Folder ", i), Created: 1, Updated: 1})
 	}
 	_, err := store.Restore(t.Context(), &part, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	rows := folderHeader
 	for i := range 5 {
 		rows += fmt.Sprintf("ann,%d,collect,150000000%d,new %d\nbob,%d,collect,1500000000,new\n", i, i, i, i)
 	}
 	got, err := importText(t, store, Options{Mapping: folderMapping()}, rows)
-	must(t, err)
+	must.Succeed(t, err)
 	folders := filed(t, store, storage.DefaultTenant, "ann")
 	if len(folders) != storage.MaxFolders || got.Unfiled != 3 || !strings.HasPrefix(folders[0], "Default: ") || strings.Count(folders[0], " ") != 3 {
 		t.Errorf("there are %d folders and %d unfiled items, in %q; want %d folders and 3 items", len(folders), got.Unfiled, folders[0], storage.MaxFolders)
@@ -176,9 +177,9 @@ func TestFolderNames(t *testing.T) {
 		"id,title\n7,Later\n":         `the header, split at each comma, has no column "name"; it has "id", "title"`,
 	} {
 		src, err := Open(t.Context(), writeFile(t, "folders", text), nil, "")
-		must(t, err)
+		must.Succeed(t, err)
 		names, err := ReadFolderNames(src)
-		must(t, src.Close())
+		must.Succeed(t, src.Close())
 		got := fmt.Sprintf("%q", names)
 		if err != nil {
 			got = err.Error()

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/seed"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
@@ -49,22 +49,15 @@ func importFile(t *testing.T, to Store, o Options, path string) (Result, error) 
 	if err != nil {
 		return Result{}, err
 	}
-	defer func() { must(t, src.Close()) }()
+	defer func() { must.Succeed(t, src.Close()) }()
 	return Import(t.Context(), to, src, o)
 }
 
 func writeFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	must(t, os.WriteFile(path, []byte(text), 0o600))
+	must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
-}
-
-func must(t rapid.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestEveryActionArrives(t *testing.T) {
@@ -85,7 +78,7 @@ func TestEveryActionArrives(t *testing.T) {
 		"bob,1,unfollow,1500000009\n" +
 		"bob,1,stare,1500000007\n"
 	got, err := importText(t, store, Options{Mapping: testMapping()}, rows)
-	must(t, err)
+	must.Succeed(t, err)
 	want := "[{read 3} {like 2} {dislike 1} {clear 1} {collect 2} {uncollect 1} {follow 2} {unfollow 1}]"
 	if got.Rows != 14 || got.Bad != 0 || fmt.Sprint(got.Imported) != want {
 		t.Fatalf("got %+v, want imported %s", got, want)
@@ -97,7 +90,7 @@ func TestEveryActionArrives(t *testing.T) {
 	ann := storage.User{Tenant: "default", UserID: "ann"}
 	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
 	seen, err := store.Interactives(t.Context(), ann, []storage.Subject{subject}, storage.AllKinds)
-	must(t, err)
+	must.Succeed(t, err)
 	c := seen[0].Counts
 	if c.ReadCount != 3 || c.ReaderCount != 1 || c.LikeCount != 1 || c.DislikeCount != 1 || c.CollectCount != 1 || c.FollowerCount != 1 {
 		t.Errorf("counts are %+v, want 3 reads, 1 reader, 1 like, 1 dislike, 1 collection and 1 follower", c)
@@ -130,14 +123,14 @@ func TestSubjectsAreDeclared(t *testing.T) {
 		"video,5,ann," + time.Now().Add(time.Hour).UTC().Format(time.RFC3339) + "\n"
 	for run, want := range []string{"[{author 6}] already 0 bad 3", "[] already 6 bad 3"} {
 		got, err := importText(t, store, Options{Mapping: SubjectsMapping(), block: 4}, csv)
-		must(t, err)
+		must.Succeed(t, err)
 		if summary := fmt.Sprint(got.Imported, " already ", got.Already, " bad ", got.Bad); summary != want {
 			t.Errorf("run %d: got %s, want %s; bad rows: %v", run, summary, want, got.BadRows)
 		}
 	}
 	ndjson := `{"biz": "video", "bizId": 3, "author": "ann", "at": "2021-01-01T00:00:00Z"}`
 	got, err := importFile(t, store, Options{Mapping: SubjectsMapping()}, writeFile(t, "subjects.ndjson", ndjson))
-	must(t, err)
+	must.Succeed(t, err)
 	if fmt.Sprint(got.Imported) != "[{author 1}]" {
 		t.Errorf("imported %v, want [{author 1}]", got.Imported)
 	}
@@ -147,7 +140,7 @@ func TestSubjectsAreDeclared(t *testing.T) {
 		subjects = append(subjects, storage.Subject{Tenant: "default", Biz: "video", BizID: id})
 	}
 	found, err := store.Interactives(t.Context(), storage.User{Tenant: "default"}, subjects, 0)
-	must(t, err)
+	must.Succeed(t, err)
 	var authors []string
 	for _, i := range found {
 		authors = append(authors, i.AuthorID)
@@ -156,7 +149,7 @@ func TestSubjectsAreDeclared(t *testing.T) {
 		t.Errorf("authors are %q, want %q", authors, want)
 	}
 	totals, err := store.TotalsOf(t.Context(), []storage.User{{Tenant: "default", UserID: "ann"}, {Tenant: "default", UserID: "bob"}})
-	must(t, err)
+	must.Succeed(t, err)
 	if totals[0].Works != 2 || totals[1].Works != 1 {
 		t.Errorf("totals are %+v, want 2 works of ann, 1 of bob", totals)
 	}
@@ -174,7 +167,7 @@ func TestGrownFileImportsOnlyItsNewRows(t *testing.T) {
 			total++
 		}
 		result, err := importText(t, store, Options{Mapping: testMapping(), block: block}, rows.String())
-		must(t, err)
+		must.Succeed(t, err)
 		var imported int64
 		for _, done := range result.Imported {
 			imported += done.Rows
@@ -196,7 +189,7 @@ func readsOf(t *testing.T, store storage.Reader, tenant string) int64 {
 		subjects[i] = storage.Subject{Tenant: tenant, Biz: "video", BizID: strconv.Itoa(i)}
 	}
 	seen, err := store.Interactives(t.Context(), storage.User{Tenant: tenant}, subjects, 0)
-	must(t, err)
+	must.Succeed(t, err)
 	var sum int64
 	for _, s := range seen {
 		sum += s.ReadCount
@@ -221,7 +214,7 @@ func TestTenantsAreImportedApart(t *testing.T) {
 	store := openStore(t)
 	for _, tenant := range []string{"one", "two"} {
 		_, err := importText(t, store, Options{Mapping: testMapping(), Tenant: tenant}, header+"ann,1,read,1500000000\n")
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	for _, tenant := range []string{"one", "two"} {
 		if got := readsOf(t, store, tenant); got != 1 {
@@ -233,7 +226,7 @@ func TestTenantsAreImportedApart(t *testing.T) {
 func TestCancelledImportSaysSo(t *testing.T) {
 	store := openStore(t)
 	src, err := Open(t.Context(), writeFile(t, "rows.csv", header+"ann,1,read,1500000000\n"), nil, "")
-	must(t, err)
+	must.Succeed(t, err)
 	defer src.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -250,7 +243,7 @@ func TestSkippedNamesAreBounded(t *testing.T) {
 		fmt.Fprintf(&rows, "ann,1,event-%d-%s,1500000000\n", i, strings.Repeat("x", 100))
 	}
 	result, err := importText(t, store, Options{Mapping: testMapping()}, rows.String())
-	must(t, err)
+	must.Succeed(t, err)
 	var sum int64
 	for _, s := range result.Skipped {
 		sum += s.Rows

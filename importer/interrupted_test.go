@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -71,12 +72,12 @@ func TestImportsOnceDespiteInterruptions(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		must(t, importLines(t, store, tenant, lines, block, rapid.IntRange(1, block).Draw(t, "last group")))
+		must.Succeed(t, importLines(t, store, tenant, lines, block, rapid.IntRange(1, block).Draw(t, "last group")))
 		compareWithModel(t, store, tenant, lines)
 	})
 	differences := 0
 	_, err := store.Verify(t.Context(), false, func(storage.Difference) error { differences++; return nil })
-	must(t, err)
+	must.Succeed(t, err)
 	if differences > 0 {
 		t.Errorf("verify finds %d differences, want none", differences)
 	}
@@ -103,7 +104,7 @@ func TestBlockThatWasBegunIsCompleted(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				must(t, importLines(t, store, tenant, lines, 40, 5))
+				must.Succeed(t, importLines(t, store, tenant, lines, 40, 5))
 				if got := readsOf(t, store, tenant); got != int64(len(lines)) {
 					t.Errorf("started with %d rows, killed at transaction %d (after its commit: %v): got %d reads, want %d", first, lives, after, got, len(lines))
 				}
@@ -133,9 +134,9 @@ func TestIDsAfterAGapAreNotLookedUp(t *testing.T) {
 	for i := range lines {
 		lines[i] = line{"ann", strconv.Itoa(i % 7), "read", 1500000000}
 	}
-	must(t, importLines(t, store, storage.DefaultTenant, lines[:25], 10, 10))
+	must.Succeed(t, importLines(t, store, storage.DefaultTenant, lines[:25], 10, 10))
 	again := &seenCounter{Store: store}
-	must(t, importLines(t, again, storage.DefaultTenant, lines, 10, 10))
+	must.Succeed(t, importLines(t, again, storage.DefaultTenant, lines, 10, 10))
 	if again.times != 4 {
 		t.Errorf("the store was asked %d times, want 4", again.times)
 	}
@@ -172,9 +173,9 @@ func importLines(t rapid.TB, to Store, tenant string, lines []line, block, group
 		text.WriteString(l.String())
 	}
 	src, err := Open(context.Background(), "-", strings.NewReader(text.String()), "csv")
-	must(t, err)
+	must.Succeed(t, err)
 	p, err := newParser(src, Options{Mapping: testMapping(), Tenant: tenant, block: block})
-	must(t, err)
+	must.Succeed(t, err)
 	return pipe(context.Background(), p, &writer{to: to, group: group})
 }
 
@@ -182,7 +183,7 @@ func importLines(t rapid.TB, to Store, tenant string, lines []line, block, group
 func commentsOf(t rapid.TB, store storage.CommentReader, of storage.Subject) []storage.Comment {
 	t.Helper()
 	lists, err := store.ListComments(context.Background(), []storage.CommentsQuery{{Subject: of, Order: storage.Oldest, Page: storage.Page{First: 1000}}})
-	must(t, err)
+	must.Succeed(t, err)
 	return lists[0].Entries
 }
 
@@ -234,7 +235,7 @@ func compareWithModel(t *rapid.T, store storage.Store, tenant string, lines []li
 				User:    storage.User{Tenant: tenant, UserID: user},
 				Subject: storage.Subject{Tenant: tenant, Biz: "video", BizID: subject},
 			}}, storage.AllKinds)
-			must(t, err)
+			must.Succeed(t, err)
 			s := states[0]
 			var times int64
 			if s.Read != nil {

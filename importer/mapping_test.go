@@ -3,30 +3,32 @@ package importer
 import (
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 func TestMappingFile(t *testing.T) {
 	m, err := LoadMapping(writeFile(t, "map.json", `{"biz": "article", "user": "personId", "timeUnit": "ms", "events": {"VIEW": "read"}}`))
-	must(t, err)
-	must(t, m.Validate())
+	must.Succeed(t, err)
+	must.Succeed(t, m.Validate())
 	if m.Biz != "article" || m.BizColumn != "" || m.User != "personId" || m.Subject != "subject" || m.TimeUnit != "ms" || len(m.Events) != 1 {
 		t.Errorf("got %+v, want articles of personId in ms with one event, other columns by default", m)
 	}
 	m, err = LoadMapping(writeFile(t, "map.json", `{"all": "read", "delimiter": "tab"}`))
-	must(t, err)
-	must(t, m.Validate())
+	must.Succeed(t, err)
+	must.Succeed(t, m.Validate())
 	if m.All != "read" || m.Event != "" || m.Events != nil || m.Delimiter != "tab" {
 		t.Errorf("got %+v, want every row read, separated by tabs", m)
 	}
 	m, err = LoadMapping(writeFile(t, "map.json", `{"text": "body", "placeholder": "(none)"}`))
-	must(t, err)
-	must(t, m.Validate())
+	must.Succeed(t, err)
+	must.Succeed(t, m.Validate())
 	if m.Text != "body" || m.Placeholder != "(none)" || m.Events["comment"] != "comment" {
 		t.Errorf("got %+v, want comments from body, with the placeholder (none)", m)
 	}
 	m, err = LoadMapping(writeFile(t, "map.json", `{}`))
-	must(t, err)
-	must(t, m.Validate())
+	must.Succeed(t, err)
+	must.Succeed(t, m.Validate())
 	if m.BizColumn != "biz" || m.Events["like"] != "like" {
 		t.Errorf("the defaults are %+v, want biz from the column biz and like as like", m)
 	}
@@ -79,7 +81,7 @@ func TestWrongMappings(t *testing.T) {
 func TestPresetsAreValid(t *testing.T) {
 	for _, name := range Presets() {
 		m, err := LoadMapping(name)
-		must(t, err)
+		must.Succeed(t, err)
 		for _, open := range m.Open() {
 			switch open.Member {
 			case "userId":
@@ -88,6 +90,6 @@ func TestPresetsAreValid(t *testing.T) {
 				m.At = "2026-01-31"
 			}
 		}
-		must(t, m.Validate())
+		must.Succeed(t, m.Validate())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -13,7 +14,7 @@ import (
 func importPreset(t *testing.T, to storage.Store, preset, path string) (Result, error) {
 	t.Helper()
 	m, err := LoadMapping(preset)
-	must(t, err)
+	must.Succeed(t, err)
 	if len(m.Open()) > 0 {
 		m.UserID, m.At = "alice", "2026-01-31"
 	}
@@ -21,8 +22,8 @@ func importPreset(t *testing.T, to storage.Store, preset, path string) (Result, 
 		return importFile(t, to, Options{Mapping: m}, path)
 	}
 	src, err := Open(t.Context(), path, nil, "")
-	must(t, err)
-	defer func() { must(t, src.Close()) }()
+	must.Succeed(t, err)
+	defer func() { must.Succeed(t, src.Close()) }()
 	return ImportCounts(t.Context(), to, src, Options{Mapping: m})
 }
 
@@ -35,7 +36,7 @@ func countsIn(t *testing.T, store storage.Store, names ...string) string {
 		subjects[i] = storage.Subject{Tenant: "default", Biz: biz, BizID: id}
 	}
 	found, err := store.Interactives(t.Context(), storage.User{Tenant: "default"}, subjects, 0)
-	must(t, err)
+	must.Succeed(t, err)
 	var out []string
 	for _, i := range found {
 		out = append(out, fmt.Sprint(i.ReadCount, i.LikeCount, i.CollectCount))
@@ -47,7 +48,7 @@ func countsIn(t *testing.T, store storage.Store, names ...string) string {
 func verifyNone(t *testing.T, store storage.Store) {
 	t.Helper()
 	_, err := store.Verify(t.Context(), false, func(d storage.Difference) error { return fmt.Errorf("%+v", d) })
-	must(t, err)
+	must.Succeed(t, err)
 }
 
 // TestPresets imports a sample of each table twice, checks the counts of subjects, and
@@ -113,7 +114,7 @@ func TestPresets(t *testing.T) {
 			store := openStore(t)
 			for run, imported := range []string{c.imported, "[]"} {
 				got, err := importPreset(t, store, c.preset, filepath.Join("testdata", c.file))
-				must(t, err)
+				must.Succeed(t, err)
 				if fmt.Sprint(got.Imported) != imported || int(got.Bad) != len(c.bad) {
 					t.Fatalf("run %d: got %+v, want imported %s, %d bad rows", run, got, imported, len(c.bad))
 				}
@@ -137,18 +138,18 @@ func TestCountsOfTables(t *testing.T) {
 	store := openStore(t)
 	for preset, file := range map[string]string{"user_like_biz": "user_like_biz.csv", "user_collection_biz": "user_collection_biz.tsv", "user_like": "user_like.csv"} {
 		_, err := importPreset(t, store, preset, filepath.Join("testdata", file))
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	// A read that the table does not count yet.
 	_, err := store.Persist(t.Context(), []storage.Message{{ID: "read", Actions: []storage.Action{{
 		User: storage.User{Tenant: "default", UserID: "alice"}, Subject: storage.Subject{Tenant: "default", Biz: "video", BizID: "9"},
 		Kind: storage.KindRead, Times: 4, First: 1, Version: 1,
 	}}}}, nil)
-	must(t, err)
+	must.Succeed(t, err)
 
 	for run, added := range []int64{127, 0} {
 		got, err := importPreset(t, store, "interactive", filepath.Join("testdata", "interactive.csv"))
-		must(t, err)
+		must.Succeed(t, err)
 		want := []Compared{
 			{Count: "read", Equal: 3, Higher: 1, Table: 127, Store: 131, Added: added},
 			{Count: "like", Equal: 3, Lower: 1, Table: 6, Store: 4},
@@ -167,13 +168,13 @@ func TestCountsOfTables(t *testing.T) {
 	// A later table adds what it has more. Two rows of one subject do not add up.
 	later := "biz,biz_id,read_cnt,like_cnt,collect_cnt,utime\narticle,1,130,2,2,1700000600000\narticle,1,125,2,2,1700000600000\narticle,1,131,2,2,1700000600000\n"
 	got, err := importPreset(t, store, "interactive", writeFile(t, "later.csv", later))
-	must(t, err)
+	must.Succeed(t, err)
 	if counts := countsIn(t, store, "article/1"); got.Compared[0].Added != 11 || counts != "131 2 2" {
 		t.Errorf("after a later table: added %d, counts %s, want 11 and 131 reads", got.Compared[0].Added, counts)
 	}
 
 	got, err = importPreset(t, store, "user_like_stat", filepath.Join("testdata", "user_like_stat.csv"))
-	must(t, err)
+	must.Succeed(t, err)
 	if want := []Compared{{Count: "like", Equal: 2, Table: 3, Store: 3}}; fmt.Sprint(got.Compared) != fmt.Sprint(want) {
 		t.Errorf("user_like_stat: compared %+v, want %+v", got.Compared, want)
 	}
@@ -194,7 +195,7 @@ func TestBadRowsOfCounts(t *testing.T) {
 	} {
 		store := openStore(t)
 		got, err := importPreset(t, store, "interactive", writeFile(t, "counts.csv", header+row+"\narticle,2,1,0,0,1700000600000\n"))
-		must(t, err)
+		must.Succeed(t, err)
 		if got.Bad != 1 || got.BadRows[0].Line != 2 || !strings.HasPrefix(got.BadRows[0].Reason, reason) {
 			t.Errorf("%s: got %v, want line 2: %s", row, got.BadRows, reason)
 		}
@@ -217,7 +218,7 @@ func TestDeletedRows(t *testing.T) {
 		"cid,1,comment,1500000000,1\n"+
 		"dan,1,like,1500000000,maybe\n"+
 		"dan,1,like,1500000000,0000-00-00 00:00:00\n")
-	must(t, err)
+	must.Succeed(t, err)
 	if want := "[{like 2} {clear 1} {uncollect 1} {unfollow 1}]"; fmt.Sprint(got.Imported) != want {
 		t.Errorf("imported %v, want %s", got.Imported, want)
 	}
@@ -260,7 +261,7 @@ func TestTimesOfAnyForm(t *testing.T) {
 	m := DefaultMapping()
 	m.TimeUnit, m.TimeZone = auto, "Asia/Shanghai"
 	times, err := newTimeReader(&m)
-	must(t, err)
+	must.Succeed(t, err)
 	const want = 1769860800500000
 	for _, s := range []string{
 		"1769860800.5", "1769860800500", "1769860800500000", "1.7698608005e9",
@@ -297,7 +298,7 @@ func TestEveryPresetHasASample(t *testing.T) {
 			continue
 		}
 		found, err := filepath.Glob(filepath.Join("testdata", name+".*"))
-		must(t, err)
+		must.Succeed(t, err)
 		if len(found) == 0 {
 			t.Errorf("there is no sample of %s in testdata", name)
 		}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 func TestBadRowsAreReportedByLineAndReason(t *testing.T) {
@@ -43,7 +45,7 @@ func TestBadRowsAreReportedByLineAndReason(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			result, err := importFile(t, openStore(t), Options{Mapping: testMapping()}, writeFile(t, c.file, c.text))
-			must(t, err)
+			must.Succeed(t, err)
 			if result.Bad != 1 || result.BadRows[0].Line != c.line || !strings.Contains(result.BadRows[0].Reason, c.reason) {
 				t.Fatalf("got %+v, want line %d: %s", result.BadRows, c.line, c.reason)
 			}
@@ -53,7 +55,7 @@ func TestBadRowsAreReportedByLineAndReason(t *testing.T) {
 
 func TestOnlyTheFirstBadRowsAreListed(t *testing.T) {
 	result, err := importText(t, openStore(t), Options{Mapping: testMapping()}, header+strings.Repeat("x\n", 3*maxBadRows))
-	must(t, err)
+	must.Succeed(t, err)
 	if result.Bad != 3*maxBadRows || len(result.BadRows) != maxBadRows || result.BadRows[maxBadRows-1].Line != maxBadRows+1 {
 		t.Fatalf("got %+v, want %d bad rows, the first %d listed", result, 3*maxBadRows, maxBadRows)
 	}
@@ -80,7 +82,7 @@ func TestEndlessRowsAreRefused(t *testing.T) {
 	for _, start := range []string{"", header, header + "ann,1,read,1500000000\n\"ann"} {
 		text := &endless{head: start}
 		src, err := Open(t.Context(), "-", text, "csv")
-		must(t, err)
+		must.Succeed(t, err)
 		_, err = Import(t.Context(), openStore(t), src, Options{Mapping: testMapping()})
 		if !errors.Is(err, errRowTooLong) || text.given > 2*maxRowBytes {
 			t.Errorf("got %v after %d bytes, want %v after at most %d", err, text.given, errRowTooLong, 2*maxRowBytes)
@@ -91,7 +93,7 @@ func TestEndlessRowsAreRefused(t *testing.T) {
 func TestHugeLineOfNDJSONIsABadRow(t *testing.T) {
 	long := `{"user":"` + strings.Repeat("x", 3*maxRowBytes) + "\"}\n"
 	result, err := importFile(t, openStore(t), Options{Mapping: testMapping()}, writeFile(t, "a.ndjson", long+asNDJSON+"\n"+long))
-	must(t, err)
+	must.Succeed(t, err)
 	if result.Rows != 4 || result.Bad != 2 || result.BadRows[0].Line != 1 || result.BadRows[1].Line != 5 {
 		t.Fatalf("got %+v, want 4 rows, lines 1 and 5 bad", result)
 	}
@@ -134,11 +136,11 @@ func FuzzRows(f *testing.F) {
 			b, c := p.blocks[actionStream], p.blocks[commentStream]
 			if n := len(b.actions); n > 0 {
 				a := b.action(int32(n - 1))
-				must(t, a.Validate())
+				must.Succeed(t, a.Validate())
 			}
 			if n := len(c.actions); n > 0 {
 				_, err := c.comment(int32(n - 1)).Check()
-				must(t, err)
+				must.Succeed(t, err)
 			}
 		}
 	})

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"ovation/internal/testing/must"
 )
 
 const plain = header + "ann,1,read,1500000000\nann,2,read,1500000000\n"
@@ -28,9 +30,9 @@ const bzipped = "\x42\x5a\x68\x39\x31\x41\x59\x26\x53\x59\x54\x85\x38\x77\x00\x0
 func zstandard(t *testing.T, text string) string {
 	t.Helper()
 	w, err := zstd.NewWriter(nil)
-	must(t, err)
+	must.Succeed(t, err)
 	packed := w.EncodeAll([]byte(text), nil)
-	must(t, w.Close())
+	must.Succeed(t, w.Close())
 	return string(packed)
 }
 
@@ -42,10 +44,10 @@ func gzipped(t *testing.T, parts ...string) string {
 	w := gzip.NewWriter(&b)
 	for _, part := range parts {
 		_, err := w.Write([]byte(part))
-		must(t, err)
-		must(t, w.Flush())
+		must.Succeed(t, err)
+		must.Succeed(t, w.Flush())
 	}
-	must(t, w.Close())
+	must.Succeed(t, w.Close())
 	return b.String()
 }
 
@@ -61,11 +63,11 @@ func zippedBy(t *testing.T, method uint16, files ...string) string {
 	w := zip.NewWriter(&b)
 	for i := 0; i < len(files); i += 2 {
 		f, err := w.CreateHeader(&zip.FileHeader{Name: files[i], Method: method})
-		must(t, err)
+		must.Succeed(t, err)
 		_, err = f.Write([]byte(files[i+1]))
-		must(t, err)
+		must.Succeed(t, err)
 	}
-	must(t, w.Close())
+	must.Succeed(t, w.Close())
 	return b.String()
 }
 
@@ -99,7 +101,7 @@ func TestFormsOfOneFileAreOne(t *testing.T) {
 	} {
 		t.Run(form.name, func(t *testing.T) {
 			result, err := importFile(t, store, Options{Mapping: testMapping()}, writeFile(t, form.file, form.text))
-			must(t, err)
+			must.Succeed(t, err)
 			if i > 0 && (result.Already != 2 || len(result.Imported) > 0) {
 				t.Errorf("got %+v, want 2 rows already there, none imported", result)
 			}
@@ -114,10 +116,10 @@ func TestStandardInput(t *testing.T) {
 	store := openStore(t)
 	for name, text := range map[string]string{"plain": plain, "gzip": gzipped(t, plain), "NDJSON": asNDJSON} {
 		src, err := Open(t.Context(), "-", strings.NewReader(text), "")
-		must(t, err)
+		must.Succeed(t, err)
 		_, err = Import(t.Context(), store, src, Options{Mapping: testMapping()})
-		must(t, err)
-		must(t, src.Close())
+		must.Succeed(t, err)
+		must.Succeed(t, src.Close())
 		if got := readsOf(t, store, "default"); got != 2 {
 			t.Errorf("%s: there are %d reads, want 2", name, got)
 		}
@@ -195,13 +197,13 @@ func TestDamagedStreamIsReportedWithItsPosition(t *testing.T) {
 		{"endless row", plain + strings.Repeat("x", 2*maxRowBytes), "after line 3: a row is longer than", false},
 	} {
 		src, err := Open(t.Context(), "-", strings.NewReader(c.text), "csv")
-		must(t, err)
+		must.Succeed(t, err)
 		_, err = Import(t.Context(), openStore(t), src, Options{Mapping: testMapping()})
 		fault, is := errors.AsType[*FileError](err)
 		if !is || fault.Packed != c.packed || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %#v: %v, want %q, packed: %v", c.name, fault, err, c.want, c.packed)
 		}
-		must(t, src.Close())
+		must.Succeed(t, src.Close())
 	}
 }
 
@@ -219,11 +221,11 @@ func TestWaitingForAStreamEndsWithTheContext(t *testing.T) {
 	ctx, cancel = context.WithCancel(t.Context())
 	defer cancel()
 	src, err := Open(t.Context(), "-", io.MultiReader(strings.NewReader(plain), notifyingReader{cancel, r}), "")
-	must(t, err)
+	must.Succeed(t, err)
 	if _, err = Import(ctx, openStore(t), src, Options{Mapping: testMapping()}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("Import that waits for more rows = %v, want %v", err, context.Canceled)
 	}
-	must(t, src.Close())
+	must.Succeed(t, src.Close())
 }
 
 // notifyingReader calls the function tell whenever a read begins.
@@ -245,18 +247,18 @@ func TestFailingStoreDoesNotWaitForTheStream(t *testing.T) {
 	const block = 1000
 	enough := header + strings.Repeat("ann,1,read,1500000000\n", block)
 	src, err := Open(t.Context(), "-", io.MultiReader(strings.NewReader(enough), r), "")
-	must(t, err)
+	must.Succeed(t, err)
 	_, err = Import(t.Context(), &killed{Store: openStore(t)}, src, Options{Mapping: testMapping(), block: block})
 	if !errors.Is(err, errKilled) {
 		t.Fatalf("got %v, want %v of the store", err, errKilled)
 	}
-	must(t, src.Close())
+	must.Succeed(t, src.Close())
 }
 
 func TestBlankLinesOfNDJSONAreCounted(t *testing.T) {
 	const object = `{"user":"ann","subject":1,"event":"read","time":1500000000}`
 	result, err := importFile(t, openStore(t), Options{Mapping: testMapping()}, writeFile(t, "a", "\r\n\n"+object+"\n{\"event\":\"read\"}"))
-	must(t, err)
+	must.Succeed(t, err)
 	if result.Rows != 2 || result.Bad != 1 || result.BadRows[0].Line != 4 {
 		t.Errorf("NDJSON after blank lines: got %+v, want 2 rows, of which line 4 is bad", result)
 	}
@@ -282,13 +284,13 @@ func TestSizeAndPositionAreOfThePackedFile(t *testing.T) {
 	for _, packed := range []string{text, gzipped(t, text), zipped(t, "a.csv", text)} {
 		path := writeFile(t, "a.csv", packed)
 		info, err := os.Stat(path)
-		must(t, err)
+		must.Succeed(t, err)
 		src, err := Open(t.Context(), path, nil, "csv")
-		must(t, err)
+		must.Succeed(t, err)
 		var last Progress
 		_, err = Import(t.Context(), openStore(t), src, Options{Mapping: testMapping(), Progress: func(p Progress) { last = p }})
-		must(t, err)
-		must(t, src.Close())
+		must.Succeed(t, err)
+		must.Succeed(t, src.Close())
 		if src.Size() != info.Size() || last.Bytes > info.Size() || last.Bytes < info.Size()/2 || last.Rows != 2000 {
 			t.Errorf("got size %d and, at the end, %+v, want size %d, at least half of it read, 2000 rows", src.Size(), last, info.Size())
 		}

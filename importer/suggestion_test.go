@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"ovation/internal/testing/must"
 )
 
 // TestRemediesOfColumns checks that the error suggests a fix if the mapping does not fit
@@ -108,16 +110,16 @@ func TestNamesThatAreGivenStay(t *testing.T) {
 func TestObjectsAreCheckedHoweverTheyArrive(t *testing.T) {
 	lacking := `{"subject":"1","event":"read","author":"b","time":1500000000}` + "\n" + `{"user":"a","event":"read","time":1500000000}` + "\n"
 	src, err := Open(t.Context(), "-", iotest.OneByteReader(strings.NewReader(lacking+asNDJSON)), "ndjson")
-	must(t, err)
+	must.Succeed(t, err)
 	result, err := Import(t.Context(), openStore(t), src, Options{Mapping: testMapping()})
-	must(t, err)
+	must.Succeed(t, err)
 	if result.Bad != 1 || result.BadRows[0].Line != 2 {
 		t.Errorf("got %+v, want one bad row, in line 2", result)
 	}
 	// The members of the first objects alone decide, wherever a read ends.
 	late := strings.Repeat(`{"subject":"1","event":"read","at":1500000000}`+"\n", sampleRows)
 	src, err = Open(t.Context(), "-", iotest.OneByteReader(strings.NewReader(late+asNDJSON)), "ndjson")
-	must(t, err)
+	must.Succeed(t, err)
 	_, err = Import(t.Context(), openStore(t), src, Options{Mapping: testMapping()})
 	if unfit, is := errors.AsType[*MappingError](err); !is || !strings.Contains(err.Error(), `none of the first 50 objects has a member "time"`) {
 		t.Errorf("got %+v: %v, want an error that names the member", unfit, err)
@@ -185,7 +187,7 @@ func TestRemediesOfRows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			result, err := importFile(t, openStore(t), Options{Mapping: c.mapping}, writeFile(t, "rows", c.text))
-			must(t, err)
+			must.Succeed(t, err)
 			reason := ""
 			if len(result.BadRows) > 0 {
 				reason = result.BadRows[0].Reason

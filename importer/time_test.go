@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ovation/internal/testing/must"
 )
 
 // TestNumbersAreParsedNotCut is the table of the one parser of numbers.
@@ -153,7 +155,7 @@ func TestTimesAreReadInTheirFormat(t *testing.T) {
 		{"%F %T", "", "", `time "" is not of the form`},
 	} {
 		r, err := newTimeReader(&Mapping{TimeFormat: c.format, TimeZone: c.zone})
-		must(t, err)
+		must.Succeed(t, err)
 		micros, err := r.read(c.text, 1, false)
 		got := time.UnixMicro(micros).UTC().Format(time.RFC3339Nano)
 		if err != nil {
@@ -210,9 +212,9 @@ func TestRowsOfOneTimeKeepTheirOrder(t *testing.T) {
 	m := testMapping()
 	m.At, m.Time = "2026-01-31", ""
 	src, err := Open(t.Context(), "-", strings.NewReader("user,subject,event\nann,1,like\nann,1,other\nann,NULL,like\nann,1,clear\nann,1,read\n"), "csv")
-	must(t, err)
+	must.Succeed(t, err)
 	_, rows, err := Preview(t.Context(), src, Options{Mapping: m}, 10)
-	must(t, err)
+	must.Succeed(t, err)
 	start := time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)
 	for i, r := range rows {
 		if want := start.Add(time.Duration(i) * time.Microsecond); r.Action != "" && !r.At.Equal(want) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -98,7 +99,7 @@ func TestAGroupIsCommittedAfterTheOneBefore(t *testing.T) {
 			if got := readsOf(t, o.Store.(storage.Store), storage.DefaultTenant); o.committed.Load() != c.committed || got != c.reads {
 				t.Errorf("%d groups and %d reads are there, want %d and %d", o.committed.Load(), got, c.committed, c.reads)
 			}
-			must(t, importLines(t, o.Store, storage.DefaultTenant, lines, 2, 2))
+			must.Succeed(t, importLines(t, o.Store, storage.DefaultTenant, lines, 2, 2))
 			if got := readsOf(t, o.Store.(storage.Store), storage.DefaultTenant); got != 6 {
 				t.Errorf("%d reads are stored, want 6", got)
 			}
@@ -139,7 +140,7 @@ func TestABlockIsWrittenInTheOrderOfItsKeys(t *testing.T) {
 	}
 	store := openStore(t)
 	o := &ordered{Store: store, t: t}
-	must(t, importLines(t, o, storage.DefaultTenant, lines, len(lines), 20))
+	must.Succeed(t, importLines(t, o, storage.DefaultTenant, lines, len(lines), 20))
 	if o.rows < 300 {
 		t.Errorf("%d states were written, want at least 300", o.rows)
 	}
@@ -156,7 +157,7 @@ func TestProgressDoesNotWaitForMoreRows(t *testing.T) {
 	const block = 1000
 	rows := strings.NewReader(header + strings.Repeat("ann,1,read,1500000000\n", block))
 	src, err := Open(t.Context(), "-", io.MultiReader(rows, later), "csv")
-	must(t, err)
+	must.Succeed(t, err)
 	store := openStore(t)
 	result := make(chan error, 1)
 	go func() {
@@ -171,7 +172,7 @@ func TestProgressDoesNotWaitForMoreRows(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("no progress was reported within a minute, want it before more rows come")
 	}
-	must(t, end.Close())
-	must(t, <-result)
-	must(t, src.Close())
+	must.Succeed(t, end.Close())
+	must.Succeed(t, <-result)
+	must.Succeed(t, src.Close())
 }

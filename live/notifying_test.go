@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/live"
 	"ovation/storage"
@@ -25,33 +26,26 @@ func TestNotifyingReportsEveryChangeOfCounts(t *testing.T) {
 	}
 	message := []storage.Message{{ID: "1", Actions: []storage.Action{collect(a), collect(b)}}}
 	_, err := store.Persist(t.Context(), message, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	if !slices.Equal(told, []storage.Subject{a, b}) {
 		t.Errorf("Persist reported %v, want %v", told, []storage.Subject{a, b})
 	}
 	told = nil
 	_, _, err = store.EmptyFolder(t.Context(), storage.FolderKey{Owner: alice, FolderID: storage.DefaultFolderID}, "", storage.Time(5), 10, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	if !slices.Equal(told, []storage.Subject{a, b}) {
 		t.Errorf("EmptyFolder reported %v, want %v", told, []storage.Subject{a, b})
 	}
 	ignore := func(storage.Difference) error { return nil }
 	_, err = store.Verify(t.Context(), false, ignore)
-	must(t, err)
+	must.Succeed(t, err)
 	if all != 0 {
 		t.Errorf("Verify reported %d changes of all counts, want none", all)
 	}
 	_, err = store.Verify(t.Context(), true, ignore)
-	must(t, err)
+	must.Succeed(t, err)
 	if all != 1 {
 		t.Errorf("Verify with repair reported %d changes of all counts, want 1", all)
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -70,16 +64,16 @@ func TestMetrics(t *testing.T) {
 	for i := range int64(3) {
 		for events[0] == nil || events[0].ReadCount < i {
 			_, err := one.Next(t.Context(), events)
-			must(t, err)
+			must.Succeed(t, err)
 		}
 		_, err := store.Persist(t.Context(), []storage.Message{{ID: string(rune('a' + i)), Actions: []storage.Action{
 			{User: storage.User{Tenant: a.Tenant}, Subject: a, Kind: storage.KindRead, Times: 1, First: i + 1, Version: i + 1},
 		}}}, nil)
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	slow.Close()
 	families, err := registry.Gather()
-	must(t, err)
+	must.Succeed(t, err)
 	got := map[string]float64{}
 	for _, family := range families {
 		metric := family.GetMetric()[0]

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/loaders"
 	"ovation/storage"
@@ -61,7 +62,7 @@ func liked(t *testing.T, n int) *source {
 		})
 	}
 	_, err := store.Persist(t.Context(), []storage.Message{message}, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	return &source{Store: store}
 }
 
@@ -72,12 +73,12 @@ func TestFetchIsOneCallAKind(t *testing.T) {
 	for i := range 200 {
 		keys = append(keys, subject(i%100))
 	}
-	must(t, fetch(t, l, keys))
+	must.Succeed(t, fetch(t, l, keys))
 	if s.calls != 1 || s.keys != 100 {
 		t.Errorf("got %d calls with %d keys, want 1 with 100", s.calls, s.keys)
 	}
 	// All keys are cached now, for every method.
-	must(t, fetch(t, l, keys))
+	must.Succeed(t, fetch(t, l, keys))
 	for i := range 100 {
 		got, err := loaders.Interactives.Load(in(t, l), subject(i))
 		if err != nil || got.Subject != subject(i) || got.LikeCount != 1 || got.Liked == nil {
@@ -95,7 +96,7 @@ func TestLoadOfManyKeysIsOneCall(t *testing.T) {
 		l := loaders.New(s, alice, storage.AllKinds)
 		keys := []storage.Subject{subject(3), subject(1), subject(3), subject(99)}
 		found, err := loaders.Interactives.LoadMany(in(t, l), keys)
-		must(t, err)
+		must.Succeed(t, err)
 		for i, got := range found {
 			if got.Subject != keys[i] {
 				t.Errorf("place %d holds %v, want %v", i, got.Subject, keys[i])
@@ -129,7 +130,7 @@ func TestClearAllClearsEveryLookup(t *testing.T) {
 	}
 	loaders.Interactives.Want(l, subject(0))
 	loaders.Likes.Want(l, query)
-	must(t, l.Fetch(t.Context()))
+	must.Succeed(t, l.Fetch(t.Context()))
 	for _, err := range cached() {
 		if err != nil {
 			t.Errorf("after Fetch: got %v, want the value cached", err)
@@ -159,7 +160,7 @@ func TestNotedKeysAreLoadedTogether(t *testing.T) {
 			t.Errorf("before Fetch: got %v, want %v", err, loaders.ErrNotLoaded)
 		}
 	}
-	must(t, l.Fetch(t.Context()))
+	must.Succeed(t, l.Fetch(t.Context()))
 	for _, err := range look() {
 		if err != nil {
 			t.Errorf("after Fetch: got %v, want the values", err)
@@ -194,7 +195,7 @@ func TestPrefetchedValuesAreFoundByEveryMethod(t *testing.T) {
 	}
 	for _, some := range [][]storage.Subject{all[:4], {all[3], all[5], all[5], all[1]}, all, all[2:2], {all[9], all[0]}} {
 		before := fmt.Sprint(some)
-		must(t, fetch(t, l, some))
+		must.Succeed(t, fetch(t, l, some))
 		if fmt.Sprint(some) != before {
 			t.Errorf("Fetch changed its keys to %v, want %v", some, before)
 		}
@@ -362,12 +363,5 @@ func TestAPanicIsAFailure(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "a bug") {
 			t.Errorf("a panic of the store: got %v, want an error with \"a bug\"", err)
 		}
-	}
-}
-
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"ovation/api/quota"
 	"ovation/api/rate"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/openapitest"
 	"ovation/storage"
 )
@@ -25,7 +26,7 @@ import (
 func (s *site) register(t *testing.T, name string) storage.User {
 	t.Helper()
 	a, err := s.store.CreateAccount(t.Context(), storage.NewAccount{Tenant: storage.DefaultTenant, Name: name, NameKey: name, Password: "x"})
-	must(t, err)
+	must.Succeed(t, err)
 	return a.User
 }
 
@@ -33,7 +34,7 @@ func (s *site) register(t *testing.T, name string) storage.User {
 func (s *site) avatar(t *testing.T, of storage.User) string {
 	t.Helper()
 	a, err := s.store.AccountOf(t.Context(), of)
-	must(t, err)
+	must.Succeed(t, err)
 	return a.Avatar
 }
 
@@ -41,7 +42,7 @@ func (s *site) avatar(t *testing.T, of storage.User) string {
 func (s *site) setAvatar(t *testing.T, of storage.User) string {
 	t.Helper()
 	path, err := s.service.SetAvatar(t.Context(), of, pngOf(t, corners(8, 8)))
-	must(t, err)
+	must.Succeed(t, err)
 	return path
 }
 
@@ -62,7 +63,7 @@ func (s *site) sendAvatar(t *testing.T, by storage.User, body []byte, contentTyp
 	w := httptest.NewRecorder()
 	as(by, s.service.Avatars()).ServeHTTP(w, r)
 	document, err := openapitest.Load()
-	must(t, err)
+	must.Succeed(t, err)
 	if err := document.CheckReply(http.MethodPost, "/media/avatars", w.Code, w.Body.Bytes()); err != nil {
 		t.Errorf("the OpenAPI document does not describe status %d, %s: %v", w.Code, w.Body, err)
 	}
@@ -86,7 +87,7 @@ func TestUploadedPictureBecomesTheAvatar(t *testing.T) {
 		}
 		paths = append(paths, got.AvatarURL)
 		stored, err := os.ReadFile(filepath.Join(s.folder, strings.TrimPrefix(got.AvatarURL, storage.MediaPath)))
-		must(t, err)
+		must.Succeed(t, err)
 		if letters := cornersOf(t, stored); letters != "rgby" {
 			t.Errorf("the corners are %s, want rgby", letters)
 		}
@@ -167,7 +168,7 @@ func TestAvatarsOfAUserAreLimited(t *testing.T) {
 	}
 	for range maxUploadsOfUser {
 		end, err := s.service.Reserve(quota.Owner{User: bob})
-		must(t, err)
+		must.Succeed(t, err)
 		defer end()
 	}
 	if status, got := s.sendAvatar(t, bob, body, contentType); status != http.StatusTooManyRequests || !strings.Contains(got.Errors[0].Message, "in progress") {
@@ -202,20 +203,20 @@ func TestProfilesDoNotShareUploadedPictures(t *testing.T) {
 		t.Errorf("taking the picture of another profile: got %v, want %v", err, storage.ErrInvalid)
 	}
 	for _, avatar := range []string{"https://example.com" + path, path + "?x", "/media/avatars/../avatars/" + filepath.Base(path), ""} {
-		must(t, update(bob, avatar))
+		must.Succeed(t, update(bob, avatar))
 	}
-	must(t, update(ann, path)) // as it is
+	must.Succeed(t, update(ann, path)) // as it is
 	if files := s.files(t); len(files) != 1 {
 		t.Errorf("the files are %v, want that of the first profile", files)
 	}
 	if _, err := s.store.UpdateProfile(t.Context(), bob, storage.ProfileChange{Avatar: &path, Uploaded: true}); err != nil { // as an archive may
 		t.Fatal(err)
 	}
-	must(t, update(bob, ""))
+	must.Succeed(t, update(bob, ""))
 	if files := s.files(t); len(files) != 1 {
 		t.Errorf("the files are %v, want that of the first profile", files)
 	}
-	must(t, update(ann, "https://example.com/a.png"))
+	must.Succeed(t, update(ann, "https://example.com/a.png"))
 	s.wantNoLeftovers(t, "another avatar")
 	if err := update(ann, path); !errors.Is(err, storage.ErrInvalid) {
 		t.Errorf("taking a former picture again: got %v, want %v", err, storage.ErrInvalid)
@@ -227,13 +228,13 @@ func TestSweepKeepsAvatars(t *testing.T) {
 	s := newSite(t, nil)
 	path := s.setAvatar(t, s.register(t, "ann"))
 	for _, key := range []string{storage.AvatarKey(strings.Repeat("a", 26)), "avatars/" + strings.Repeat("b", 26) + ".jpg.1.tmp", "avatars/x.html"} {
-		must(t, s.blobs.write(t.Context(), key, "image/jpeg", strings.NewReader("x")))
+		must.Succeed(t, s.blobs.write(t.Context(), key, "image/jpeg", strings.NewReader("x")))
 	}
 	nameless := storage.AvatarPath("") // that of no file keeps none
 	_, err := s.store.UpdateProfile(t.Context(), s.register(t, "bob"), storage.ProfileChange{Avatar: &nameless})
-	must(t, err)
+	must.Succeed(t, err)
 	n, err := newJanitor(s, time.Nanosecond).Sweep(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	if files := s.files(t); n != 3 || !slices.Equal(files, []string{strings.TrimPrefix(path, storage.MediaPath)}) {
 		t.Errorf("Sweep = %d and left %v, want 3 and the avatar", n, files)
 	}
@@ -244,24 +245,24 @@ func TestErasureRemovesTheAvatar(t *testing.T) {
 	s := newSite(t, nil)
 	ann, bob := s.register(t, "ann"), s.register(t, "bob")
 	s.setAvatar(t, ann)
-	must(t, s.service.EraseAvatar(t.Context(), bob))
-	must(t, s.service.EraseAvatar(t.Context(), storage.User{Tenant: storage.DefaultTenant, UserID: "9"}))
+	must.Succeed(t, s.service.EraseAvatar(t.Context(), bob))
+	must.Succeed(t, s.service.EraseAvatar(t.Context(), storage.User{Tenant: storage.DefaultTenant, UserID: "9"}))
 	if files := s.files(t); len(files) != 1 {
 		t.Errorf("the files are %v, want that of the other user", files)
 	}
 	for range 2 { // it may be repeated
-		must(t, s.service.EraseAvatar(t.Context(), ann))
+		must.Succeed(t, s.service.EraseAvatar(t.Context(), ann))
 		s.wantNoLeftovers(t, "the erasure")
 	}
 	path := s.setAvatar(t, ann)
 	_, err := s.store.UpdateProfile(t.Context(), bob, storage.ProfileChange{Avatar: &path, Uploaded: true}) // as from an archive
-	must(t, err)
-	must(t, s.service.EraseAvatar(t.Context(), ann))
+	must.Succeed(t, err)
+	must.Succeed(t, s.service.EraseAvatar(t.Context(), ann))
 	if files := s.files(t); len(files) != 1 || s.avatar(t, ann) != "" {
 		t.Errorf("the files are %v and the avatar is %q, want the file that is another user's, too, and no avatar", files, s.avatar(t, ann))
 	}
-	must(t, s.service.EraseAvatar(t.Context(), bob))
-	must(t, s.store.BeginErase(t.Context(), ann))
+	must.Succeed(t, s.service.EraseAvatar(t.Context(), bob))
+	must.Succeed(t, s.store.BeginErase(t.Context(), ann))
 	if _, err := s.service.SetAvatar(t.Context(), ann, pngOf(t, corners(8, 8))); !errors.Is(err, ErrNoAccount) {
 		t.Errorf("SetAvatar of an erased user = %v, want %v", err, ErrNoAccount)
 	}
@@ -300,7 +301,7 @@ func TestErasureOfAnAvatarIsRepeated(t *testing.T) {
 	s.setAvatar(t, ann)
 	shaky := &shakyAccounts{Accounts: s.service.Accounts}
 	s.service.Accounts = shaky
-	must(t, s.service.EraseAvatar(t.Context(), ann))
+	must.Succeed(t, s.service.EraseAvatar(t.Context(), ann))
 	if !shaky.changed || !shaky.named {
 		t.Errorf("UpdateProfile failed: %t, NamedAvatars failed: %t, want both", shaky.changed, shaky.named)
 	}
@@ -313,8 +314,8 @@ func TestAvatarWhileTheBlobStoreFails(t *testing.T) {
 	s := newSite(t, nil)
 	ann := s.register(t, "ann")
 	path := s.setAvatar(t, ann)
-	must(t, os.RemoveAll(s.folder))
-	must(t, os.WriteFile(s.folder, nil, 0o600)) // not a folder
+	must.Succeed(t, os.RemoveAll(s.folder))
+	must.Succeed(t, os.WriteFile(s.folder, nil, 0o600)) // not a folder
 	body, contentType := form(t, pngOf(t, corners(8, 8)))
 	if status, got := s.sendAvatar(t, ann, body, contentType); status != http.StatusServiceUnavailable || got.Errors[0].Extensions.Code != "UNAVAILABLE" {
 		t.Errorf("got status %d, %+v, want 503", status, got)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"ovation/api/rate"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/worker/local"
 )
@@ -29,7 +30,7 @@ func deletionOf(v *storage.Video) storage.VideoDeletion {
 func script(t *testing.T, text string) FFmpeg {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ffmpeg")
-	must(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700))
+	must.Succeed(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700))
 	return FFmpeg{Program: path, Timeout: 2 * time.Minute}
 }
 
@@ -38,9 +39,9 @@ func script(t *testing.T, text string) FFmpeg {
 func fixedCoverProgram(t *testing.T) (tool FFmpeg, picture []byte) {
 	t.Helper()
 	var out bytes.Buffer
-	must(t, jpeg.Encode(&out, image.NewGray(image.Rect(0, 0, 20, 10)), nil))
+	must.Succeed(t, jpeg.Encode(&out, image.NewGray(image.Rect(0, 0, 20, 10)), nil))
 	path := filepath.Join(t.TempDir(), "picture.jpg")
-	must(t, os.WriteFile(path, out.Bytes(), 0o600))
+	must.Succeed(t, os.WriteFile(path, out.Bytes(), 0o600))
 	return script(t, "exec /bin/cat "+path), out.Bytes()
 }
 
@@ -63,7 +64,7 @@ func (s *site) work(t *testing.T, queue *local.Queue, store storage.Videos, tool
 	stop = func() { cancel(); running.Wait() }
 	t.Cleanup(func() {
 		stop()
-		must(t, queue.Close())
+		must.Succeed(t, queue.Close())
 	})
 	return stop
 }
@@ -74,9 +75,9 @@ func (s *site) wait(t *testing.T, v *storage.Video, until func(now *storage.Vide
 	t.Helper()
 	for late := time.Now().Add(2 * time.Minute); time.Now().Before(late); pause(t.Context(), 5*time.Millisecond) {
 		reason, deadLettered, err := s.store.CoverReason(t.Context(), v.Key())
-		must(t, err)
+		must.Succeed(t, err)
 		got, err := s.store.VideosOf(t.Context(), []storage.VideoKey{v.Key()})
-		must(t, err)
+		must.Succeed(t, err)
 		if until(got[0], reason, deadLettered) {
 			return got[0], reason
 		}
@@ -156,7 +157,7 @@ func isKilledWithItsChild(t *testing.T, timeout time.Duration) bool {
 	v := s.publish(t, "film", mp4(1000))
 	for range storage.MaxCoverTries - 1 {
 		_, err := s.store.FailCover(t.Context(), v.Key(), storage.CoverFailure{Reason: "an earlier try", Counts: true, Due: 1})
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	s.work(t, queue, s.store, tool)
 	_, reason := s.wait(t, v, isDeadLettered)
@@ -168,7 +169,7 @@ func isKilledWithItsChild(t *testing.T, timeout time.Duration) bool {
 		return false
 	}
 	pid, err := strconv.Atoi(found[1])
-	must(t, err)
+	must.Succeed(t, err)
 	for late := time.Now().Add(2 * time.Minute); syscall.Kill(pid, 0) == nil; pause(t.Context(), 10*time.Millisecond) {
 		if status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); strings.Contains(string(status), ") Z ") {
 			break // an orphan that its new parent has not reaped
@@ -195,7 +196,7 @@ func TestWithoutFFmpegVideosHaveGeneratedCovers(t *testing.T) {
 // system refuses to run ffmpeg.
 func TestFFmpegThatCannotStartIsNotATry(t *testing.T) {
 	tool := script(t, "")
-	must(t, os.WriteFile(tool.Program, []byte("#!/missing/interpreter\n"), 0o700))
+	must.Succeed(t, os.WriteFile(tool.Program, []byte("#!/missing/interpreter\n"), 0o700))
 	s := newCoverSite(t, tool)
 	v, reason := s.wait(t, s.publish(t, "film", mp4(1000)), func(_ *storage.Video, reason string, _ bool) bool { return reason != "" })
 	if want := errNotStarted.Error(); !strings.HasPrefix(reason, want) {
@@ -216,15 +217,15 @@ func TestDueCoversAreAskedForAgain(t *testing.T) {
 	tool, _ := fixedCoverProgram(t)
 	s.work(t, queue, s.store, tool)
 	j := NewJanitor(JanitorOptions{Store: dueStore{s.store, v.Key()}, Blobs: s.blobs, Covers: queue, Logger: quietly})
-	must(t, j.RequestDueCovers(t.Context()))
+	must.Succeed(t, j.RequestDueCovers(t.Context()))
 	s.wait(t, v, isCovered)
 
 	// The job of a deleted video is acknowledged.
 	gone := s.publish(t, "gone", mp4(1000))
 	_, err := s.service.Delete(t.Context(), deletionOf(gone))
-	must(t, err)
+	must.Succeed(t, err)
 	j.Store = dueStore{s.store, gone.Key()}
-	must(t, j.RequestDueCovers(t.Context()))
+	must.Succeed(t, j.RequestDueCovers(t.Context()))
 	if files := s.files(t); len(files) != 2 {
 		t.Errorf("there are the files %v, want 2", files)
 	}
@@ -305,9 +306,9 @@ func TestCoversOfOneAuthorDoNotHoldTheQueue(t *testing.T) {
 	m.authors = rate.NewAttempts(3, time.Hour) // 0.3 s
 	first, second := s.publish(t, "first", mp4(1000)), s.publish(t, "second", mp4(1000))
 	file, err := s.service.StoreFile(t.Context(), bytes.NewReader(mp4(1000)))
-	must(t, err)
+	must.Succeed(t, err)
 	others, err := s.service.Publish(t.Context(), storage.User{Tenant: storage.DefaultTenant, UserID: "bob"}, "another", "", file)
-	must(t, err)
+	must.Succeed(t, err)
 
 	job := func(v *storage.Video) *jobDelivery {
 		d := &jobDelivery{message: storage.Message{Cover: v.Key()}}
@@ -343,7 +344,7 @@ func TestDeadLetteredCoverIsNotTriedAgain(t *testing.T) {
 	v := s.publish(t, "film", mp4(1000))
 	for range storage.MaxCoverTries {
 		_, err := s.store.FailCover(t.Context(), v.Key(), storage.CoverFailure{Reason: "bad", Counts: true, Due: 1})
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	m := NewCoverMaker(CoverOptions{Store: s.store, Blobs: s.blobs, Tool: script(t, "exit 1"), Logger: quietly})
 	tool, _ := fixedCoverProgram(t)

@@ -20,6 +20,7 @@ import (
 
 	"ovation/api/quota"
 	"ovation/api/rate"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -75,7 +76,7 @@ func TestAFileIsReadInOnePiece(t *testing.T) {
 	s := newSite(t, nil)
 	v := s.publish(t, "film", mp4(100))
 	o, err := s.blobs.open(t.Context(), v.FileKey())
-	must(t, err)
+	must.Succeed(t, err)
 	for _, at := range []int64{90, 10} {
 		if _, err := o.Seek(at, io.SeekStart); err != nil {
 			t.Errorf("Seek(%d) before the first read = %v, want no error", at, err)
@@ -114,12 +115,12 @@ func TestClientsThatDisconnectDoNotDisturb(t *testing.T) {
 	for range 10 {
 		for _, wanted := range []string{"bytes=0-", "bytes=0-14999999,15000000-29999999"} {
 			conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
-			must(t, err)
+			must.Succeed(t, err)
 			_, err = io.WriteString(conn, "GET "+v.PlayURL()+" HTTP/1.1\r\nHost: x\r\nRange: "+wanted+"\r\n\r\n")
-			must(t, err)
+			must.Succeed(t, err)
 			_, err = io.ReadFull(conn, make([]byte, 64<<10))
-			must(t, err)
-			must(t, conn.Close())
+			must.Succeed(t, err)
+			must.Succeed(t, conn.Close())
 			<-ended
 		}
 	}
@@ -183,9 +184,9 @@ func TestSlowDownloadIsCutOff(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
-	must(t, err)
+	must.Succeed(t, err)
 	_, err = io.WriteString(conn, "GET "+v.PlayURL()+" HTTP/1.1\r\nHost: x\r\n\r\n")
-	must(t, err)
+	must.Succeed(t, err)
 	<-ended // the client reads nothing
 	if f.places.Used() != 0 {
 		t.Errorf("after a client that reads nothing %d places are taken, want none", f.places.Used())
@@ -193,10 +194,10 @@ func TestSlowDownloadIsCutOff(t *testing.T) {
 	if n, _ := io.Copy(io.Discard, conn); n >= int64(len(file)) {
 		t.Errorf("a client that was too slow got %d bytes, want less than the file", n)
 	}
-	must(t, conn.Close())
+	must.Succeed(t, conn.Close())
 
 	response, err := server.Client().Get(server.URL + v.PlayURL())
-	must(t, err)
+	must.Succeed(t, err)
 	read, pauses := 0, 0
 	for part := make([]byte, 4<<20); ; pauses++ {
 		n, err := io.ReadFull(response.Body, part)
@@ -206,7 +207,7 @@ func TestSlowDownloadIsCutOff(t *testing.T) {
 		}
 		pause(t.Context(), 50*time.Millisecond) // longer in total than the server's timeout
 	}
-	must(t, response.Body.Close())
+	must.Succeed(t, response.Body.Close())
 	if read != len(file) {
 		t.Errorf("a steady client got %d bytes in %d parts, want %d", read, pauses, len(file))
 	}

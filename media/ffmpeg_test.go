@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -38,7 +39,7 @@ func clip(t *testing.T, ending string, arguments ...string) []byte {
 		t.Fatalf("ffmpeg: %v: %s", err, out)
 	}
 	file, err := os.ReadFile(path)
-	must(t, err)
+	must.Succeed(t, err)
 	return file
 }
 
@@ -55,9 +56,9 @@ func TestCoversOfRealVideos(t *testing.T) {
 			t.Errorf("detectFormat(%s) = %d, want %d", name, got, c.format)
 		}
 		path := filepath.Join(t.TempDir(), "x")
-		must(t, os.WriteFile(path, c.file, 0o600))
+		must.Succeed(t, os.WriteFile(path, c.file, 0o600))
 		picture, err := FFmpeg{}.cover(t.Context(), path, c.format)
-		must(t, err)
+		must.Succeed(t, err)
 		is, err := jpeg.DecodeConfig(bytes.NewReader(picture))
 		if err != nil || is.Width != 320 || is.Height != 240 {
 			t.Errorf("%s: got a picture of %d by %d, %v, want 320 by 240", name, is.Width, is.Height, err)
@@ -67,7 +68,7 @@ func TestCoversOfRealVideos(t *testing.T) {
 	// ffmpeg makes no picture from a file that is not a whole video or that refers to
 	// another file.
 	secret := filepath.Join(t.TempDir(), "secret.mp4")
-	must(t, os.WriteFile(secret, mp4Clip, 0o600))
+	must.Succeed(t, os.WriteFile(secret, mp4Clip, 0o600))
 	for name, file := range map[string][]byte{
 		"0 bytes":   {},
 		"truncated": mp4Clip[:len(mp4Clip)/3],
@@ -76,7 +77,7 @@ func TestCoversOfRealVideos(t *testing.T) {
 		"concat":    []byte("ffconcat version 1.0\nfile " + secret + "\n"),
 	} {
 		path := filepath.Join(t.TempDir(), "x")
-		must(t, os.WriteFile(path, file, 0o600))
+		must.Succeed(t, os.WriteFile(path, file, 0o600))
 		var fault *toolError
 		if _, err := (FFmpeg{}).cover(t.Context(), path, storage.MP4); !errors.As(err, &fault) || strings.Contains(err.Error(), path) {
 			t.Errorf("%s: got %v, want an error of the tool without the path", name, err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -30,8 +31,8 @@ func get(t *testing.T, h http.Handler, method, path string, headers ...string) *
 func body(t *testing.T, r *http.Response) []byte {
 	t.Helper()
 	out, err := io.ReadAll(r.Body)
-	must(t, err)
-	must(t, r.Body.Close())
+	must.Succeed(t, err)
+	must.Succeed(t, r.Body.Close())
 	return out
 }
 
@@ -85,8 +86,8 @@ func TestFilesAreServedWithTheirTypes(t *testing.T) {
 func TestOnlyFilesAreServed(t *testing.T) {
 	s := newSite(t, nil)
 	v := s.publish(t, "film", mp4(100))
-	must(t, s.blobs.write(t.Context(), "videos/"+v.File+".html", "text/html", strings.NewReader("x")))
-	must(t, s.blobs.write(t.Context(), v.FileKey()+".18af.tmp", "text/html", strings.NewReader("x")))
+	must.Succeed(t, s.blobs.write(t.Context(), "videos/"+v.File+".html", "text/html", strings.NewReader("x")))
+	must.Succeed(t, s.blobs.write(t.Context(), v.FileKey()+".18af.tmp", "text/html", strings.NewReader("x")))
 	h := Files(s.blobs, quietly)
 	for _, path := range []string{
 		"", "/", "/media/", "/media/videos", "/media/videos/", "/media/videos/..", "/media/" + markerKey, "/media/../" + markerKey,
@@ -118,7 +119,7 @@ func TestVideosWithoutACoverShowAGeneratedPicture(t *testing.T) {
 		seen[v.CoverURL()] = true
 		got := get(t, h, http.MethodGet, v.CoverURL())
 		picture, err := png.Decode(bytes.NewReader(body(t, got)))
-		must(t, err)
+		must.Succeed(t, err)
 		if got.Header.Get("Content-Type") != "image/png" || picture.Bounds().Empty() {
 			t.Errorf("%s: got %v, bounds %v, want a PNG that is not empty", v.CoverURL(), got.Header, picture.Bounds())
 		}

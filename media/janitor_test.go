@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/sqlitetest"
 )
 
@@ -25,12 +26,12 @@ func newJanitor(s *site, age time.Duration) *Janitor {
 func TestSweepRemovesUnreferencedFiles(t *testing.T) {
 	s := newSite(t, nil)
 	for i := range sweepBatch + 20 {
-		must(t, s.blobs.write(t.Context(), fmt.Sprintf("videos/%026d.mp4", i), "video/mp4", strings.NewReader("x")))
+		must.Succeed(t, s.blobs.write(t.Context(), fmt.Sprintf("videos/%026d.mp4", i), "video/mp4", strings.NewReader("x")))
 	}
 	for _, key := range []string{"covers/aaaaaaaaaaaaaaaaaaaaaaaaaa.jpg", "videos/aaaaaaaaaaaaaaaaaaaaaaaaaa.mp4.18af.tmp", "videos/x.html"} {
-		must(t, s.blobs.write(t.Context(), key, "video/mp4", strings.NewReader("x")))
+		must.Succeed(t, s.blobs.write(t.Context(), key, "video/mp4", strings.NewReader("x")))
 	}
-	must(t, s.blobs.write(t.Context(), "of-another-program", "text/plain", strings.NewReader("x")))
+	must.Succeed(t, s.blobs.write(t.Context(), "of-another-program", "text/plain", strings.NewReader("x")))
 	n, err := newJanitor(s, time.Hour).Sweep(t.Context())
 	if err != nil || n != 0 {
 		t.Errorf("Sweep of young files = %d, %v, want 0, nil", n, err)
@@ -48,13 +49,13 @@ func TestSweepRemovesUnreferencedFiles(t *testing.T) {
 // files are swept, and the link is not.
 func TestSweepFollowsAFolderOnAnotherDisk(t *testing.T) {
 	s, disk := newSite(t, nil), t.TempDir()
-	must(t, os.Symlink(disk, filepath.Join(s.folder, "videos")))
+	must.Succeed(t, os.Symlink(disk, filepath.Join(s.folder, "videos")))
 	v := s.publish(t, "film", mp4(100))
-	must(t, s.blobs.write(t.Context(), "videos/aaaaaaaaaaaaaaaaaaaaaaaaaa.mp4", "video/mp4", strings.NewReader("x")))
+	must.Succeed(t, s.blobs.write(t.Context(), "videos/aaaaaaaaaaaaaaaaaaaaaaaaaa.mp4", "video/mp4", strings.NewReader("x")))
 	n, err := newJanitor(s, time.Nanosecond).Sweep(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	left, err := os.ReadDir(disk)
-	must(t, err)
+	must.Succeed(t, err)
 	if n != 1 || len(left) != 1 || left[0].Name() != filepath.Base(v.FileKey()) {
 		t.Errorf("Sweep = %d and left %v, want 1 and the file of the video", n, left)
 	}
@@ -63,13 +64,13 @@ func TestSweepFollowsAFolderOnAnotherDisk(t *testing.T) {
 func TestSweepKeepsReferencedFiles(t *testing.T) {
 	s := newSite(t, nil)
 	v, gone := s.publish(t, "film", mp4(100)), s.publish(t, "gone", mp4(100))
-	must(t, s.blobs.write(t.Context(), v.CoverKey(), "image/jpeg", strings.NewReader("x")))
+	must.Succeed(t, s.blobs.write(t.Context(), v.CoverKey(), "image/jpeg", strings.NewReader("x")))
 	before := list(t, s.blobs)
 	if _, _, err := s.store.DeleteVideo(t.Context(), deletionOf(gone), nil); err != nil {
 		t.Fatal(err)
 	}
 	n, err := newJanitor(s, time.Nanosecond).Sweep(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	before = slices.DeleteFunc(before, func(key string) bool { return key == gone.FileKey() })
 	if left := list(t, s.blobs); n != 1 || !slices.Equal(left, before) {
 		t.Errorf("Sweep = %d and left %v, want 1 and %v", n, left, before)
@@ -121,21 +122,21 @@ func TestKilledUploadLeavesNothing(t *testing.T) {
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
 	child.Env = append(os.Environ(), folderOfUpload+"="+s.folder)
 	out, err := child.StdoutPipe()
-	must(t, err)
+	must.Succeed(t, err)
 	child.Stderr = os.Stderr
-	must(t, child.Start())
+	must.Succeed(t, child.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || !strings.Contains(line, "under way") {
 		t.Errorf("the upload printed %q, %v, want that it is under way", line, err)
 	}
-	must(t, child.Process.Kill())
+	must.Succeed(t, child.Process.Kill())
 	_, _ = io.Copy(io.Discard, out)
 	_ = child.Wait()
 
 	at, err := FolderURL(s.folder)
-	must(t, err)
+	must.Succeed(t, err)
 	s.blobs, err = OpenBlobs(t.Context(), at, fixedSecret{})
-	must(t, err)
+	must.Succeed(t, err)
 	defer s.blobs.Close()
 	left := s.files(t)
 	if len(left) != 1 || !strings.HasSuffix(left[0], ".tmp") {

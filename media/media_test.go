@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"ovation/api/viewer"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/openapitest"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
@@ -36,13 +37,6 @@ var (
 	alice   = storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
 	quietly = slog.New(slog.DiscardHandler)
 )
-
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
 
 // site is a store, a blob store in a folder, and a service that uses both.
 type site struct {
@@ -64,9 +58,9 @@ func newSite(t *testing.T, covers worker.Publisher) *site {
 func openSite(t *testing.T, folder string, store storage.Store) *Blobs {
 	t.Helper()
 	at, err := FolderURL(folder)
-	must(t, err)
+	must.Succeed(t, err)
 	blobs, err := OpenBlobs(t.Context(), at, store)
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(blobs.Close)
 	return blobs
 }
@@ -74,10 +68,10 @@ func openSite(t *testing.T, folder string, store storage.Store) *Blobs {
 // files returns the keys in the blob store, except its marker.
 func (s *site) files(t *testing.T) (names []string) {
 	t.Helper()
-	must(t, filepath.WalkDir(s.folder, func(path string, d fs.DirEntry, err error) error {
+	must.Succeed(t, filepath.WalkDir(s.folder, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && d.Name() != markerKey {
 			name, err := filepath.Rel(s.folder, path)
-			must(t, err)
+			must.Succeed(t, err)
 			names = append(names, name)
 		}
 		return err
@@ -88,7 +82,7 @@ func (s *site) files(t *testing.T) (names []string) {
 func (s *site) videos(t *testing.T) []storage.Video {
 	t.Helper()
 	got, err := s.store.Feed(t.Context(), []storage.FeedQuery{{Tenant: storage.DefaultTenant, Page: storage.Page{First: 100}}})
-	must(t, err)
+	must.Succeed(t, err)
 	return got[0].Entries
 }
 
@@ -127,15 +121,15 @@ func form(t *testing.T, file []byte, fields ...string) (body []byte, contentType
 	var out bytes.Buffer
 	w := multipart.NewWriter(&out)
 	for i := 0; i < len(fields); i += 2 {
-		must(t, w.WriteField(fields[i], fields[i+1]))
+		must.Succeed(t, w.WriteField(fields[i], fields[i+1]))
 	}
 	if file != nil {
 		part, err := w.CreateFormFile("file", "film.mp4")
-		must(t, err)
+		must.Succeed(t, err)
 		_, err = part.Write(file)
-		must(t, err)
+		must.Succeed(t, err)
 	}
-	must(t, w.Close())
+	must.Succeed(t, w.Close())
 	return out.Bytes(), w.FormDataContentType()
 }
 
@@ -156,7 +150,7 @@ func (s *site) upload(t *testing.T, body []byte, contentType string) (int, uploa
 	as(alice, s.service.Uploads()).ServeHTTP(w, r)
 	var out uploaded
 	document, err := openapitest.Load()
-	must(t, err)
+	must.Succeed(t, err)
 	if err := document.CheckReply(http.MethodPost, "/media/videos", w.Code, w.Body.Bytes()); err != nil {
 		t.Errorf("the OpenAPI document does not describe status %d, %s: %v", w.Code, w.Body, err)
 	}
@@ -178,29 +172,29 @@ type uploaded struct {
 func (s *site) publish(t *testing.T, title string, file []byte) *storage.Video {
 	t.Helper()
 	f, err := s.service.StoreFile(t.Context(), bytes.NewReader(file))
-	must(t, err)
+	must.Succeed(t, err)
 	v, err := s.service.Publish(t.Context(), alice, title, "", f)
-	must(t, err)
+	must.Succeed(t, err)
 	return v
 }
 
 func TestDeletionRemovesFileAndCover(t *testing.T) {
 	s := newSite(t, nil)
 	v := s.publish(t, "film", mp4(100))
-	must(t, s.blobs.write(t.Context(), v.CoverKey(), "image/jpeg", strings.NewReader("picture")))
+	must.Succeed(t, s.blobs.write(t.Context(), v.CoverKey(), "image/jpeg", strings.NewReader("picture")))
 	_, err := s.service.Delete(t.Context(), storage.VideoDeletion{Key: v.Key(), By: storage.User{Tenant: "default", UserID: "bob"}})
 	if !errors.Is(err, storage.ErrNotFound) || len(s.files(t)) != 2 {
 		t.Errorf("a video of another user: got %v, files %v, want %v, 2 files", err, s.files(t), storage.ErrNotFound)
 	}
 	_, err = s.service.Delete(t.Context(), storage.VideoDeletion{Key: v.Key(), By: alice})
-	must(t, err)
+	must.Succeed(t, err)
 	s.wantNoLeftovers(t, "the deletion")
 }
 
 func TestBlobsOfAnotherSiteAreRefused(t *testing.T) {
 	s := newSite(t, nil)
 	at, err := FolderURL(s.folder)
-	must(t, err)
+	must.Succeed(t, err)
 	if _, err := OpenBlobs(t.Context(), at, sqlitetest.Open(t)); !errors.Is(err, ErrForeignBlobs) || !strings.Contains(err.Error(), s.folder) {
 		t.Errorf("OpenBlobs with another database = %v, want %v and the folder %s", err, ErrForeignBlobs, s.folder)
 	}
@@ -216,7 +210,7 @@ func TestBlobsOfAnotherSiteAreRefused(t *testing.T) {
 func list(t *testing.T, b *Blobs) (keys []string) {
 	t.Helper()
 	for of, err := range b.bucket.list(t.Context(), "") {
-		must(t, err)
+		must.Succeed(t, err)
 		keys = append(keys, of.key)
 	}
 	return keys

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/openapitest"
 	"ovation/storage"
 )
@@ -13,7 +14,7 @@ import (
 // files, and no other path.
 func TestDocumentHasEveryFile(t *testing.T) {
 	document, err := openapitest.Load()
-	must(t, err)
+	must.Succeed(t, err)
 	want := map[string][]string{
 		storage.MediaPath + "videos post":                {"application/json"},
 		storage.MediaPath + "avatars post":               {"application/json"},

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -50,7 +51,7 @@ func corners(width, height int) *image.RGBA {
 func cornersOf(t *testing.T, file []byte) (letters string) {
 	t.Helper()
 	picture, err := jpeg.Decode(bytes.NewReader(file))
-	must(t, err)
+	must.Succeed(t, err)
 	if size := picture.Bounds().Size(); size != image.Pt(AvatarSide, AvatarSide) {
 		t.Errorf("the picture has %v pixels, want %d a side", size, AvatarSide)
 	}
@@ -77,7 +78,7 @@ func cornersOf(t *testing.T, file []byte) (letters string) {
 func encoded(t *testing.T, encode func(io.Writer) error) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	must(t, encode(&out))
+	must.Succeed(t, encode(&out))
 	return out.Bytes()
 }
 
@@ -128,7 +129,7 @@ func encodeForTest(t *testing.T, file []byte) ([]byte, error) {
 // transparent, grey and animated.
 func TestPicturesBecomeSquares(t *testing.T) {
 	webp, err := base64.StdEncoding.DecodeString(webpCorners)
-	must(t, err)
+	must.Succeed(t, err)
 	grey := image.NewGray(image.Rect(0, 0, 50, 60))
 	for i := range grey.Pix {
 		grey.Pix[i] = 255
@@ -183,7 +184,7 @@ func TestPicturesAreUprightWithoutMetadata(t *testing.T) {
 	for orientation, want := range []string{1: "rgby", 2: "gryb", 3: "ybgr", 4: "byrg", 5: "rbgy", 6: "bryg", 7: "ygbr", 8: "gyrb", 9: "rgby"} {
 		for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
 			got, err := encodeForTest(t, withExif(file, order, uint16(orientation), "52.5200 N"))
-			must(t, err)
+			must.Succeed(t, err)
 			if want == "" { // orientation 0 is none
 				want = "rgby"
 			}
@@ -266,7 +267,7 @@ func TestPicturesAreDecodedOneAtATime(t *testing.T) {
 	}
 	<-s.service.decodings
 	_, err := s.service.SetAvatar(t.Context(), me, pngOf(t, corners(4, 4)))
-	must(t, err)
+	must.Succeed(t, err)
 	if n := len(s.service.decodings); n != 0 {
 		t.Errorf("%d slots are taken afterwards, want none", n)
 	}
@@ -279,14 +280,14 @@ func BenchmarkLargestPicture(b *testing.B) {
 		m.Pix[i] = byte(i * i >> 7)
 	}
 	var one, two bytes.Buffer
-	must(b, png.Encode(&one, image.NewPaletted(m.Rect, color.Palette{color.White, color.Black})))
-	must(b, jpeg.Encode(&two, m, &jpeg.Options{Quality: 20}))
+	must.Succeed(b, png.Encode(&one, image.NewPaletted(m.Rect, color.Palette{color.White, color.Black})))
+	must.Succeed(b, jpeg.Encode(&two, m, &jpeg.Options{Quality: 20}))
 	for name, file := range map[string][]byte{"PNG": one.Bytes(), "JPEG": two.Bytes()} {
 		b.Run(fmt.Sprintf("%s of %d KiB", name, len(file)>>10), func(b *testing.B) {
 			b.ReportAllocs()
 			for range b.N {
 				_, err := encodeAvatar(b.Context(), make(chan struct{}, 1), file)
-				must(b, err)
+				must.Succeed(b, err)
 			}
 		})
 	}

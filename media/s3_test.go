@@ -16,6 +16,7 @@ import (
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 )
@@ -25,7 +26,7 @@ import (
 func newS3Site(t *testing.T, around func(http.Handler) http.Handler) (*site, url.Values) {
 	t.Helper()
 	backend := s3mem.New()
-	must(t, backend.CreateBucket("films"))
+	must.Succeed(t, backend.CreateBucket("films"))
 	server := httptest.NewServer(around(gofakes3.New(backend).Server()))
 	t.Cleanup(server.Close)
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
@@ -34,7 +35,7 @@ func newS3Site(t *testing.T, around func(http.Handler) http.Handler) (*site, url
 	query := url.Values{"endpoint": {server.URL}, "region": {"us-east-1"}, "use_path_style": {"true"}}
 	store := sqlitetest.Open(t)
 	blobs, err := OpenBlobs(t.Context(), "s3://films?"+query.Encode(), store)
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(blobs.Close)
 	s := &site{store: store, blobs: blobs, service: New(Config{Store: store, Accounts: store, Blobs: blobs, Logger: quietly})}
 	t.Cleanup(s.service.Close)
@@ -67,23 +68,23 @@ func TestVideosInS3(t *testing.T) {
 
 	tool, _ := fixedCoverProgram(t)
 	m := NewCoverMaker(CoverOptions{Store: store, Blobs: blobs, Tool: tool, Logger: quietly})
-	must(t, m.make(t.Context(), v))
+	must.Succeed(t, m.make(t.Context(), v))
 	gone := s.publish(t, "gone", mp4(100))
 	_, _, err := store.DeleteVideo(t.Context(), deletionOf(gone), nil)
-	must(t, err)
+	must.Succeed(t, err)
 	n, err := newJanitor(s, time.Nanosecond).Sweep(t.Context())
 	want := []string{v.CoverKey(), markerKey, v.FileKey()}
 	if left := list(t, blobs); err != nil || n != 1 || !slices.Equal(left, want) {
 		t.Errorf("Sweep = %d, %v and left %v, want 1, nil and %v", n, err, left, want)
 	}
 	_, err = s.service.Delete(t.Context(), deletionOf(v))
-	must(t, err)
+	must.Succeed(t, err)
 	if left := list(t, blobs); !slices.Equal(left, []string{markerKey}) {
 		t.Errorf("the deletion left %v, want %s alone", left, markerKey)
 	}
 	query.Set("prefix", "ovation/")
 	shared, err := OpenBlobs(t.Context(), "s3://films?"+query.Encode(), store)
-	must(t, err)
+	must.Succeed(t, err)
 	shared.Close()
 	_, err = OpenBlobs(t.Context(), "s3://films?"+query.Encode(), sqlitetest.Open(t))
 	if !errors.Is(err, ErrForeignBlobs) || !strings.Contains(err.Error(), "s3://films/ovation:") {
@@ -109,12 +110,12 @@ func TestAvatarsInS3(t *testing.T) {
 	if letters := cornersOf(t, body(t, served)); letters != "rgby" || served.Header.Get("Content-Type") != "image/jpeg" {
 		t.Errorf("the corners are %s and the headers %v, want rgby and a JPEG picture", letters, served.Header)
 	}
-	must(t, s.blobs.write(t.Context(), storage.AvatarKey(strings.Repeat("a", 26)), "image/jpeg", strings.NewReader("x")))
+	must.Succeed(t, s.blobs.write(t.Context(), storage.AvatarKey(strings.Repeat("a", 26)), "image/jpeg", strings.NewReader("x")))
 	n, err := newJanitor(s, time.Nanosecond).Sweep(t.Context())
 	if left := list(t, s.blobs); err != nil || n != 1 || !slices.Equal(left, want) {
 		t.Errorf("Sweep = %d, %v and left %v, want 1, nil and %v", n, err, left, want)
 	}
-	must(t, s.service.EraseAvatar(t.Context(), ann))
+	must.Succeed(t, s.service.EraseAvatar(t.Context(), ann))
 	if left := list(t, s.blobs); !slices.Equal(left, []string{markerKey}) || s.avatar(t, ann) != "" {
 		t.Errorf("the erasure left %v and the avatar %q, want %s alone", left, s.avatar(t, ann), markerKey)
 	}
@@ -131,7 +132,7 @@ func TestAbortedUploadLeavesNoParts(t *testing.T) {
 	}
 	bucket := s.blobs.bucket.(*s3Bucket)
 	left, err := bucket.client.ListMultipartUploads(t.Context(), bucket.name, "", "", "", "", 10)
-	must(t, err)
+	must.Succeed(t, err)
 	if files := list(t, s.blobs); len(left.Uploads) > 0 || !slices.Equal(files, []string{markerKey}) {
 		t.Errorf("the upload left the parts %v and the files %v, want %s alone", left.Uploads, files, markerKey)
 	}
@@ -145,9 +146,9 @@ func TestSizesOfUploadsInS3(t *testing.T) {
 		for i := range content {
 			content[i] = byte(i * 7)
 		}
-		must(t, s.blobs.write(t.Context(), "videos/x.mp4", "video/mp4", iotest.HalfReader(bytes.NewReader(content))))
+		must.Succeed(t, s.blobs.write(t.Context(), "videos/x.mp4", "video/mp4", iotest.HalfReader(bytes.NewReader(content))))
 		var got bytes.Buffer
-		must(t, s.blobs.copy(t.Context(), &got, "videos/x.mp4"))
+		must.Succeed(t, s.blobs.copy(t.Context(), &got, "videos/x.mp4"))
 		if !bytes.Equal(got.Bytes(), content) {
 			t.Errorf("a blob of %d bytes has %d bytes, or others", size, got.Len())
 		}

@@ -20,6 +20,7 @@ import (
 
 	"ovation/api/quota"
 	"ovation/api/rate"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -34,11 +35,11 @@ func TestUploadIsStoredWholeOrNotAtAll(t *testing.T) {
 				var out bytes.Buffer
 				w := multipart.NewWriter(&out)
 				part, err := w.CreateFormFile("file", "x")
-				must(t, err)
+				must.Succeed(t, err)
 				_, err = part.Write(file)
-				must(t, err)
-				must(t, w.WriteField(fields[0], fields[1]))
-				must(t, w.Close())
+				must.Succeed(t, err)
+				must.Succeed(t, w.WriteField(fields[0], fields[1]))
+				must.Succeed(t, w.Close())
 				body, contentType = out.Bytes(), w.FormDataContentType()
 			}
 			status, got := s.upload(t, body, contentType)
@@ -46,7 +47,7 @@ func TestUploadIsStoredWholeOrNotAtAll(t *testing.T) {
 				t.Fatalf("%d bytes: got status %d, %+v, want 201, titled %q", size, status, got, fields[1])
 			}
 			stored, err := os.ReadFile(filepath.Join(s.folder, strings.TrimPrefix(got.Video.PlayURL, storage.MediaPath)))
-			must(t, err)
+			must.Succeed(t, err)
 			if !bytes.Equal(stored, file) {
 				t.Errorf("%d bytes: the stored file is not the one uploaded", size)
 			}
@@ -159,15 +160,15 @@ func TestNamesOfFilesAreNotUsed(t *testing.T) {
 	for _, name := range []string{`../../../etc/cron.d/x`, `..\..\x`, "a\x00b.mp4", "/etc/passwd", strings.Repeat("x", 5000), "x.html", `"><script>`} {
 		var out bytes.Buffer
 		w := multipart.NewWriter(&out)
-		must(t, w.WriteField("title", "film"))
+		must.Succeed(t, w.WriteField("title", "film"))
 		header := textproto.MIMEHeader{}
 		header.Set("Content-Disposition", `form-data; name="file"; filename="`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name)+`"`)
 		header.Set("Content-Type", "text/html")
 		part, err := w.CreatePart(header)
-		must(t, err)
+		must.Succeed(t, err)
 		_, err = part.Write(polyglot)
-		must(t, err)
-		must(t, w.Close())
+		must.Succeed(t, err)
+		must.Succeed(t, w.Close())
 		status, got := s.upload(t, out.Bytes(), w.FormDataContentType())
 		if status == http.StatusCreated {
 			if !strings.HasPrefix(got.Video.PlayURL, "/media/videos/") || !strings.HasSuffix(got.Video.PlayURL, ".mp4") {
@@ -214,7 +215,7 @@ func TestUploadsAreBounded(t *testing.T) {
 	reserve := func(by quota.Owner) {
 		t.Helper()
 		end, err := s.service.Reserve(by)
-		must(t, err)
+		must.Succeed(t, err)
 		ends = append(ends, end)
 	}
 	refused := func(by quota.Owner, beyond string) {
@@ -263,7 +264,7 @@ func TestUploadsOfUnknownUsersAreBounded(t *testing.T) {
 	var ends []func()
 	for i := range maxAnonymousUploads {
 		end, err := s.service.Reserve(from(i / maxAnonymousUploadsOfAddress))
-		must(t, err)
+		must.Succeed(t, err)
 		ends = append(ends, end)
 		if i < maxAnonymousUploadsOfAddress-1 {
 			continue
@@ -276,7 +277,7 @@ func TestUploadsOfUnknownUsersAreBounded(t *testing.T) {
 		t.Errorf("Reserve beyond the limit of all addresses = %v, want %v", err, ErrBusy)
 	}
 	end, err := s.service.Reserve(quota.Owner{User: alice, Address: from(9).Address})
-	must(t, err)
+	must.Succeed(t, err)
 	for _, end := range append(ends, end, end) {
 		end()
 	}
@@ -302,7 +303,7 @@ func TestPublishesOfAUserAreLimited(t *testing.T) {
 	send(http.StatusCreated, mp4(100), "title", "two")
 	send(http.StatusTooManyRequests, mp4(100), "title", "three")
 	file, err := s.service.StoreFile(t.Context(), bytes.NewReader(mp4(100)))
-	must(t, err)
+	must.Succeed(t, err)
 	_, err = s.service.Publish(t.Context(), alice, "three", "", file)
 	if limited, is := errors.AsType[*LimitedError](err); !is || limited.Wait <= 0 || limited.Wait > time.Hour {
 		t.Errorf("Publish beyond the limit = %v, want a *LimitedError with a wait of up to an hour", err)
@@ -353,7 +354,7 @@ func TestSlowUploadIsCutOff(t *testing.T) {
 			return n, nil
 		})
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, slow)
-		must(t, err)
+		must.Succeed(t, err)
 		r.Header.Set("Content-Type", contentType)
 		response, err := server.Client().Do(r)
 		switch {
@@ -361,7 +362,7 @@ func TestSlowUploadIsCutOff(t *testing.T) {
 			if response.StatusCode != c.status {
 				t.Errorf("%s: got status %d, want %d", c.name, response.StatusCode, c.status)
 			}
-			must(t, response.Body.Close())
+			must.Succeed(t, response.Body.Close())
 		case c.status == http.StatusCreated: // a client that is still sending may miss the response
 			t.Errorf("%s: got %v, want status %d", c.name, err, c.status)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ovation/api/viewer"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -180,10 +181,10 @@ func TestTheKeySetVerifiesTokens(t *testing.T) {
 	token, id := s.session(t, "alice")
 	_, _, set := s.get(t, "/.well-known/jwks.json")
 	path := filepath.Join(t.TempDir(), "jwks.json")
-	must(t, os.WriteFile(path, []byte(set), 0o600))
+	must.Succeed(t, os.WriteFile(path, []byte(set), 0o600))
 	elsewhere, err := viewer.New(t.Context(), viewer.Config{JWKS: path, Audience: viewer.AnyAudience})
-	must(t, err)
-	defer func() { must(t, elsewhere.Close()) }()
+	must.Succeed(t, err)
+	defer func() { must.Succeed(t, elsewhere.Close()) }()
 	is, err := elsewhere.Token(t.Context(), token)
 	if err != nil || is.User.UserID != id {
 		t.Errorf("verifying with the key set: got %+v, %v, want user %v", is, err, id)
@@ -195,7 +196,7 @@ func TestTheKeySetVerifiesTokens(t *testing.T) {
 func TestAccountsAreUnavailableWithoutTheDatabase(t *testing.T) {
 	s := start(t, withAccounts)
 	token, id := s.session(t, "alice")
-	must(t, s.store.Close())
+	must.Succeed(t, s.store.Close())
 	for range 50 { // more than the limit of attempts
 		s.refused(t, "UNAVAILABLE", "", logIn, "name", "alice", "password", "password of alice")
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ovation/api/rate"
+	"ovation/internal/testing/must"
 )
 
 // batch sends operations as one request of a user. It returns the responses, or a single
@@ -15,13 +16,13 @@ import (
 func (s *service) batch(t *testing.T, user string, operations []map[string]any, headers ...string) (all []answer, whole answer) {
 	t.Helper()
 	body, err := json.Marshal(operations)
-	must(t, err)
+	must.Succeed(t, err)
 	status, header, text := s.exchange(t, http.MethodPost, "/graphql", string(body), append([]string{"X-Ovation-User", user}, headers...)...)
 	whole = answer{status: status, header: header}
 	if strings.HasPrefix(text, "[") {
-		must(t, json.Unmarshal([]byte(text), &all))
+		must.Succeed(t, json.Unmarshal([]byte(text), &all))
 	} else {
-		must(t, json.Unmarshal([]byte(text), &whole))
+		must.Succeed(t, json.Unmarshal([]byte(text), &whole))
 	}
 	return all, whole
 }
@@ -59,7 +60,7 @@ func TestBatchesAreAnsweredInOrder(t *testing.T) {
 		`{"interactive":{"bizId":"7"}}`, "PERSISTED_QUERY_NOT_FOUND PersistedQueryNotFound", `{"like":{"changed":true,"interactive":{"likeCount":1}}}`,
 	} {
 		got, err := json.Marshal(all[i].Data)
-		must(t, err)
+		must.Succeed(t, err)
 		if len(all[i].Errors) > 0 {
 			got = fmt.Append(nil, all[i].Errors[0].Extensions["code"], " ", all[i].Errors[0].Message)
 		}

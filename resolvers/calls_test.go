@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 	"ovation/worker"
@@ -32,7 +33,7 @@ func (echoRecorder) Record(_ context.Context, a storage.Action, seen *storage.In
 // viewer's reads, which the recorder does not return.
 func TestPayloadDoesNotRereadStatesOfTheRecorder(t *testing.T) {
 	store := newCounting(sqlitetest.Open(t))
-	t.Cleanup(func() { must(t, store.Close()) })
+	t.Cleanup(func() { must.Succeed(t, store.Close()) })
 	plainly, ordinary := newHandlerPair(t, store, echoRecorder{}, echoRecorder{})
 	for _, c := range []struct {
 		fields string
@@ -53,7 +54,7 @@ func TestPayloadDoesNotRereadStatesOfTheRecorder(t *testing.T) {
 		body, err := json.Marshal(map[string]string{
 			"query": `mutation { like(input: {biz: "video", bizId: "1"}) { changed interactive { ` + c.fields + ` } } }`,
 		})
-		must(t, err)
+		must.Succeed(t, err)
 		for way, handler := range map[string]http.Handler{"plainly": plainly, "by the executor": ordinary} {
 			store.taken(t)
 			if got := string(bytes.TrimSpace(respond(t, handler, "alice", body))); got != c.want {
@@ -92,13 +93,13 @@ func TestConstantNumberOfStorageCalls(t *testing.T) {
 	for i := range 100 {
 		other := storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint("friend", i)}
 		_, err := s.store.AddMessages(t.Context(), []storage.NewDirectMessage{{From: other, To: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, Text: "hi"}})
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	for i := range 100 {
 		top, err := s.store.AddComments(t.Context(), []storage.NewComment{{Subject: commentedSubject, User: commenter(i), Text: fmt.Sprint(i)}})
-		must(t, err)
+		must.Succeed(t, err)
 		reply, err := s.store.AddComments(t.Context(), []storage.NewComment{{Subject: commentedSubject, User: commenter(i + 1), Text: "re", ParentID: top[0].Comment.Number}})
-		must(t, err)
+		must.Succeed(t, err)
 		s.act(t, time.Now(), storage.Action{
 			User: storage.User{UserID: "fan"}, Subject: storage.Subject{Biz: storage.BizComment, BizID: reply[0].Comment.CommentID()}, Kind: storage.KindReaction, Reaction: storage.Like,
 		})

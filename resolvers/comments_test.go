@@ -13,6 +13,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"ovation/api/viewer"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -202,7 +203,7 @@ func (s *service) changesCursor(t *testing.T, bizID string) any {
 	t.Helper()
 	var data struct{ Data map[string]any }
 	document := fmt.Sprintf(`{ interactive(biz: "video", bizId: %q) { comments { changesCursor } } }`, bizID)
-	must(t, json.Unmarshal(firstEvent(t, s, "", operation{text: document}), &data))
+	must.Succeed(t, json.Unmarshal(firstEvent(t, s, "", operation{text: document}), &data))
 	return dig(t, data.Data, "interactive", "comments", "changesCursor")
 }
 
@@ -270,7 +271,7 @@ func TestCommentsChangedCatchesUp(t *testing.T) {
 		comments[i] = storage.NewComment{Subject: subject, User: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, Text: fmt.Sprint(i)}
 	}
 	_, err := s.store.AddComments(context.Background(), comments)
-	must(t, err)
+	must.Succeed(t, err)
 	stream := s.subscribe(t, "", watchComments, map[string]any{"a": cursor})
 	for i := range many {
 		if got := dig(t, stream.nextCommentEvent(t), "comment", "text"); got != fmt.Sprint(i) {

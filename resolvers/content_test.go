@@ -9,6 +9,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -77,7 +78,7 @@ func TestContentOfVideosIsOff(t *testing.T) {
 	out, _, err := s.store.PublishVideo(t.Context(), storage.NewVideo{
 		Author: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, Title: "film", File: "0123456789abcdef", Format: storage.MP4, Bytes: 1, Digest: "1",
 	}, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	same(t, s.ok(t, "alice", `query($v: ID!) { interactive(biz: "video", bizId: $v) { content { __typename } } }`, "v", out.Video.VideoID()), `{"interactive":{"content":null}}`)
 }
 
@@ -125,9 +126,9 @@ func TestContentIsThatOfTheExecutor(t *testing.T) {
 	db := seededDatabase(t)
 	author := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
 	video, _, err := db.PublishVideo(t.Context(), storage.NewVideo{Author: author, Title: "a \"film\"", File: "0123456789abcdef", Format: storage.MP4, Bytes: 1, Digest: "1"}, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	added, err := db.AddComments(t.Context(), []storage.NewComment{{Subject: video.Video.Key().Subject(), User: author, Text: "a\ncomment"}})
-	must(t, err)
+	must.Succeed(t, err)
 	var did countingRecorder
 	plainly, ordinary := newHandlerPair(t, db, &did, &did)
 	for _, selection := range []string{
@@ -141,7 +142,7 @@ func TestContentIsThatOfTheExecutor(t *testing.T) {
 				{"biz": "comment", "bizId": added[0].Comment.CommentID()}, {"biz": "video", "bizId": video.Video.VideoID()}, {"biz": "video", "bizId": "1"},
 			}},
 		})
-		must(t, err)
+		must.Succeed(t, err)
 		want := respond(t, ordinary, "bob", body)
 		for range 2 { // the second time, the document is cached
 			if got := respond(t, plainly, "bob", body); !bytes.Equal(got, want) || bytes.Contains(want, []byte(`"errors"`)) {

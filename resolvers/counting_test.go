@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/storage/metered"
 )
@@ -31,7 +32,7 @@ func newCounting(next storage.Store) *counting {
 func (c *counting) taken(t *testing.T) map[string]int {
 	t.Helper()
 	families, err := c.registry.Gather()
-	must(t, err)
+	must.Succeed(t, err)
 	calls := map[string]int{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {

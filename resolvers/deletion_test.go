@@ -3,6 +3,8 @@ package resolvers_test
 import (
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // A video that users have liked, disliked, collected, followed and commented is deleted.
@@ -50,7 +52,7 @@ func TestDeletedVideosLeaveTotalsAndLists(t *testing.T) {
 			same(t, dig(t, data, "interactive", "commentCount"), toJSON(t, len(dig(t, data, "interactive", "comments", "edges").([]any))))
 		}
 		swept, _, err := s.store.SweepDeleted(t.Context(), 2, nil)
-		must(t, err)
+		must.Succeed(t, err)
 		done = swept.Subjects == 0
 	}
 	data := s.ok(t, "bob", lists, "v", video)

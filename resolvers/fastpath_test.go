@@ -22,6 +22,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"ovation/api/viewer"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/seed"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/resolvers"
@@ -45,7 +46,7 @@ func TestPlainAnswersAreThoseOfTheExecutor(t *testing.T) {
 		store.trouble.Store(random.Int64N(8))
 		one := generate(random)
 		body, err := json.Marshal(map[string]any{"query": one.text, "variables": one.variables})
-		must(t, err)
+		must.Succeed(t, err)
 		user := [...]string{"", "alice", "alice", "bob"}[random.IntN(4)]
 		trouble := store.trouble.Load()
 		didOrdinarily.start(trouble)
@@ -203,7 +204,7 @@ func firstEvent(t *testing.T, s *service, user string, one operation) []byte {
 		response = responses(ctx)
 	}
 	text, err := json.Marshal(response)
-	must(t, err)
+	must.Succeed(t, err)
 	return text
 }
 
@@ -211,10 +212,10 @@ func firstEvent(t *testing.T, s *service, user string, one operation) []byte {
 func decodedVariables(t *testing.T, variables map[string]any) (out map[string]any) {
 	t.Helper()
 	text, err := json.Marshal(variables)
-	must(t, err)
+	must.Succeed(t, err)
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	must(t, decoder.Decode(&out))
+	must.Succeed(t, decoder.Decode(&out))
 	return out
 }
 
@@ -223,15 +224,15 @@ func decodedVariables(t *testing.T, variables map[string]any) (out map[string]an
 func newHandlerPair(t *testing.T, store storage.Store, didPlainly, didOrdinarily resolvers.Recorder) (plainly, ordinary http.Handler) {
 	t.Helper()
 	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: viewer.LocalDevHeaders})
-	must(t, err)
-	t.Cleanup(func() { must(t, auth.Close()) })
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Succeed(t, auth.Close()) })
 	cfg := resolvers.Config{Store: store, Recorder: didPlainly, Auth: auth, Logger: slog.New(slog.DiscardHandler), Introspection: true, Federation: true, Videos: noVideos{}}
 	cfg.CachedAuthors = guessedAuthors
 	plainly, err = resolvers.NewHandler(t.Context(), cfg)
-	must(t, err)
+	must.Succeed(t, err)
 	cfg.Now, cfg.Recorder, cfg.CachedAuthors = time.Now, didOrdinarily, nil
 	ordinary, err = resolvers.NewOrdinaryHandler(t.Context(), cfg)
-	must(t, err)
+	must.Succeed(t, err)
 	return plainly, ordinary
 }
 
@@ -261,7 +262,7 @@ func respondWithin(t *testing.T, ctx context.Context, handler http.Handler, user
 	to := httptest.NewRecorder()
 	handler.ServeHTTP(to, request)
 	out, err := io.ReadAll(to.Body)
-	must(t, err)
+	must.Succeed(t, err)
 	return out
 }
 
@@ -279,7 +280,7 @@ func sameResponse(t *testing.T, a, b []byte) bool {
 		Errors []json.RawMessage
 	}
 	for i, text := range [][]byte{a, b} {
-		must(t, json.Unmarshal(errorID.ReplaceAll(text, []byte("ID")), &all[i]))
+		must.Succeed(t, json.Unmarshal(errorID.ReplaceAll(text, []byte("ID")), &all[i]))
 		slices.SortFunc(all[i].Errors, func(x, y json.RawMessage) int { return bytes.Compare(x, y) })
 	}
 	return bytes.Equal(all[0].Data, all[1].Data) && slices.EqualFunc(all[0].Errors, all[1].Errors, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
@@ -334,7 +335,7 @@ func seededDatabase(t *testing.T) *sqlite.Store {
 		}
 	}
 	_, err := db.Persist(t.Context(), []storage.Message{{ID: "1", Actions: actions}}, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	for i, id := range []string{"1", "1", escapedIDs[3]} {
 		var parent int64
 		for _, text := range []string{"a \"comment\" <b>\n\\", "a reply"} {
@@ -342,8 +343,8 @@ func seededDatabase(t *testing.T) *sqlite.Store {
 				Subject: storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: id}, ParentID: parent,
 				User: storage.User{Tenant: storage.DefaultTenant, UserID: []string{"alice", "bob"}[i%2]}, Text: text,
 			}})
-			must(t, err)
-			must(t, added[0].Err)
+			must.Succeed(t, err)
+			must.Succeed(t, added[0].Err)
 			parent = added[0].Comment.Number
 		}
 	}
@@ -352,7 +353,7 @@ func seededDatabase(t *testing.T) *sqlite.Store {
 		_, _, err := db.PublishVideo(t.Context(), storage.NewVideo{
 			Author: []storage.User{alice, bob}[i%2], Title: title, File: "abcdefghijklmnop" + strconv.Itoa(i), Format: storage.VideoFormat(1 + i), Bytes: 1,
 		}, nil)
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	for _, m := range []storage.NewDirectMessage{
 		{From: alice, To: bob, Text: "a \"message\" <b>\n\\"},
@@ -360,8 +361,8 @@ func seededDatabase(t *testing.T) *sqlite.Store {
 		{From: storage.User{Tenant: storage.DefaultTenant, UserID: "carol"}, To: alice, Text: "another"},
 	} {
 		added, err := db.AddMessages(t.Context(), []storage.NewDirectMessage{m})
-		must(t, err)
-		must(t, added[0].Err)
+		must.Succeed(t, err)
+		must.Succeed(t, added[0].Err)
 	}
 	return db
 }

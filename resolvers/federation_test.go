@@ -16,6 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
 
+	"ovation/internal/testing/must"
 	"ovation/resolvers"
 	"ovation/storage"
 )
@@ -65,7 +66,7 @@ func TestServiceReturnsTheSchemaWithKeys(t *testing.T) {
 		t.Error("_service.sdl is not the text of SubgraphSDL")
 	}
 	document, err := parser.ParseSchema(&ast.Source{Input: sdl})
-	must(t, err)
+	must.Succeed(t, err)
 	got := map[string][]string{}
 	for _, definition := range document.Definitions {
 		for _, directive := range definition.Directives {
@@ -237,7 +238,7 @@ func TestEntitiesMakeAConstantNumberOfCalls(t *testing.T) {
 	for i := range folders {
 		folders[i] = s.newFolder(t, "alice", fmt.Sprint("folder ", i), true)
 		_, err := s.store.AddComments(t.Context(), []storage.NewComment{{Subject: commentedSubject, User: commenter(i), Text: fmt.Sprint(i)}})
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	page := s.ok(t, "alice", `{ interactive(biz: "video", bizId: "talk") { comments(first: 100) { edges { node { id } } } } }`)
 	comment := func(i int) any { return dig(t, page, "interactive", "comments", "edges", i, "node", "id") }

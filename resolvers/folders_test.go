@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -102,7 +103,7 @@ func TestThousandFoldersAreTheMost(t *testing.T) {
 	owner := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
 	for i := range storage.MaxFolders - 1 { // the default folder counts as well
 		_, err := s.store.CreateFolder(t.Context(), storage.Folder{Owner: owner, Name: fmt.Sprint("folder ", i), Created: int64(i + 1)})
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	if got := s.refused(t, "LIMIT_EXCEEDED", "alice", `mutation { createFolder(input: {name: "one more"}) { folder { id } } }`); !strings.Contains(got, "1000") {
 		t.Errorf("one folder more: got %q, want a mention of the limit of 1000", got)

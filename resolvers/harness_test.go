@@ -22,6 +22,7 @@ import (
 	"ovation/accounts"
 	"ovation/api/rate"
 	"ovation/api/viewer"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/live"
 	"ovation/media"
@@ -125,16 +126,16 @@ func start(t *testing.T, options ...option) *service {
 	trust, own, keySet := viewer.Config{DevHeaders: viewer.LocalDevHeaders}, (*accounts.Service)(nil), http.Handler(nil)
 	if set.accounts {
 		key, err := viewer.NewSiteKey([]byte("the 32 bytes of a seed of a key."))
-		must(t, err)
+		must.Succeed(t, err)
 		trust.SiteKeys, trust.Sessions, keySet = []viewer.SiteKey{key}, viewer.NewSessions(), viewer.KeySet([]viewer.SiteKey{key})
 		own, err = accounts.New(t.Context(), accounts.Config{
 			Store: calls, Signer: &viewer.Signer{Key: key, TTL: time.Hour}, Sessions: trust.Sessions, Logger: logger,
 			Params: accounts.Params{Memory: 64, Time: 1, Threads: 1}, AttemptsPerAddress: 30,
 		})
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	auth, err := viewer.New(t.Context(), trust)
-	must(t, err)
+	must.Succeed(t, err)
 	comments := worker.NewComments(told, worker.CommentsOptions{Changed: news.Changed, Logger: logger})
 	messages := worker.NewMessages(told, worker.MessagesOptions{Changed: mail.Changed, Logger: logger})
 	authors := worker.NewAuthors(told, logger)
@@ -155,27 +156,27 @@ func start(t *testing.T, options ...option) *service {
 		serveVideos(t, &cfg, database)
 	}
 	handler, err := resolvers.NewHandler(t.Context(), cfg)
-	must(t, err)
+	must.Succeed(t, err)
 	server := httptest.NewServer(handler)
 	t.Cleanup(func() {
-		must(t, cfg.Streams.Close(context.Background()))
+		must.Succeed(t, cfg.Streams.Close(context.Background()))
 		server.Close()
-		must(t, recorder.Close(context.Background()))
-		must(t, comments.Close(context.Background()))
-		must(t, messages.Close(context.Background()))
-		must(t, authors.Close(context.Background()))
-		must(t, batches.Close(context.Background()))
+		must.Succeed(t, recorder.Close(context.Background()))
+		must.Succeed(t, comments.Close(context.Background()))
+		must.Succeed(t, messages.Close(context.Background()))
+		must.Succeed(t, authors.Close(context.Background()))
+		must.Succeed(t, batches.Close(context.Background()))
 		stop()
-		must(t, <-worked)
+		must.Succeed(t, <-worked)
 		hub.Close()
 		news.Close()
 		mail.Close()
-		must(t, queue.Close())
-		must(t, auth.Close())
+		must.Succeed(t, queue.Close())
+		must.Succeed(t, auth.Close())
 		if own != nil {
 			own.Close()
 		}
-		must(t, database.Close())
+		must.Succeed(t, database.Close())
 		http.DefaultClient.CloseIdleConnections()
 	})
 	return &service{url: server.URL, store: told, calls: calls, log: log, engine: resolvers.NewExecutor(cfg), ordinary: resolvers.NewOrdinaryExecutor(cfg), hub: hub, registry: registry}
@@ -185,9 +186,9 @@ func start(t *testing.T, options ...option) *service {
 func serveVideos(t *testing.T, cfg *resolvers.Config, database storage.Store) {
 	t.Helper()
 	at, err := media.FolderURL(t.TempDir())
-	must(t, err)
+	must.Succeed(t, err)
 	blobs, err := media.OpenBlobs(t.Context(), at, database)
-	must(t, err)
+	must.Succeed(t, err)
 	service := media.New(media.Config{Store: cfg.Store, Blobs: blobs, Accounts: cfg.Store, Logger: cfg.Logger})
 	t.Cleanup(func() {
 		service.Close()
@@ -234,7 +235,7 @@ func (s *service) send(t *testing.T, headers []string, query string, variables .
 		values[variables[i].(string)] = variables[i+1]
 	}
 	body, err := json.Marshal(map[string]any{"query": query, "variables": values})
-	must(t, err)
+	must.Succeed(t, err)
 	status, header, text := s.exchange(t, http.MethodPost, "/graphql", string(body), headers...)
 	out := answer{status: status, header: header}
 	if err := json.Unmarshal([]byte(text), &out); err != nil {
@@ -248,7 +249,7 @@ func (s *service) send(t *testing.T, headers []string, query string, variables .
 func (s *service) exchange(t *testing.T, method, path, body string, headers ...string) (status int, header http.Header, text string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
-	must(t, err)
+	must.Succeed(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(headers); i += 2 {
 		if headers[i+1] != "" {
@@ -256,10 +257,10 @@ func (s *service) exchange(t *testing.T, method, path, body string, headers ...s
 		}
 	}
 	res, err := http.DefaultClient.Do(req)
-	must(t, err)
-	defer func() { must(t, res.Body.Close()) }()
+	must.Succeed(t, err)
+	defer func() { must.Succeed(t, res.Body.Close()) }()
 	raw, err := io.ReadAll(res.Body)
-	must(t, err)
+	must.Succeed(t, err)
 	return res.StatusCode, res.Header, string(raw)
 }
 
@@ -274,9 +275,9 @@ func (s *service) askWith(t *testing.T, userID, scope, query string, variables m
 	who := viewer.Identity{User: storage.User{Tenant: storage.DefaultTenant, UserID: userID}, Scope: scope}
 	responses, ctx := s.dispatch(t, who.NewContext(t.Context()), query, variables)
 	text, err := json.Marshal(responses(ctx))
-	must(t, err)
+	must.Succeed(t, err)
 	var out answer
-	must(t, json.Unmarshal(text, &out))
+	must.Succeed(t, json.Unmarshal(text, &out))
 	return out
 }
 
@@ -342,20 +343,13 @@ func dig(t *testing.T, data any, path ...any) any {
 func same(t *testing.T, got any, want string) {
 	t.Helper()
 	var wanted any
-	must(t, json.Unmarshal([]byte(want), &wanted))
+	must.Succeed(t, json.Unmarshal([]byte(want), &wanted))
 	a, err := json.Marshal(got)
-	must(t, err)
+	must.Succeed(t, err)
 	b, err := json.Marshal(wanted)
-	must(t, err)
+	must.Succeed(t, err)
 	if !bytes.Equal(a, b) {
 		t.Fatalf("got  %s\nwant %s", a, b)
-	}
-}
-
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
 	}
 }
 
@@ -383,5 +377,5 @@ func (s *service) act(t *testing.T, from time.Time, actions ...storage.Action) {
 		}
 	}
 	_, err := s.store.Persist(t.Context(), []storage.Message{{ID: uuid.NewString(), Actions: actions}}, nil)
-	must(t, err)
+	must.Succeed(t, err)
 }

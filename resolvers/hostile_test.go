@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // A token is accepted only in the Authorization header. Another user's token elsewhere in
@@ -21,7 +23,7 @@ func TestTokensElsewhereInARequestAreIgnored(t *testing.T) {
 			"variables":  map[string]any{"token": bob, "authorization": "Bearer " + bob},
 			"extensions": map[string]any{"token": bob, "authorization": "Bearer " + bob, "headers": map[string]any{"Authorization": "Bearer " + bob}},
 		})
-		must(t, err)
+		must.Succeed(t, err)
 		return string(body)
 	}
 	const who = `{ viewer { userId } }`

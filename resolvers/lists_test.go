@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -71,7 +72,7 @@ func TestListsAreNewestFirstAndComplete(t *testing.T) {
 		_, err := s.store.CreateFolder(t.Context(), storage.Folder{
 			Owner: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, Name: fmt.Sprint(i), Created: storage.Micros(time.Now().Add(time.Hour)) + int64(i),
 		})
-		must(t, err)
+		must.Succeed(t, err)
 	}
 
 	down := func(prefix string, step int) []string {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // input is a place for a value in an operation: %s in the text is a literal or $v. The
@@ -52,7 +54,7 @@ func (s *service) overGET(t *testing.T, operation map[string]any) (text string) 
 	values := url.Values{"query": {operation["query"].(string)}}
 	if variables, has := operation["variables"]; has {
 		raw, err := json.Marshal(variables)
-		must(t, err)
+		must.Succeed(t, err)
 		values.Set("variables", string(raw))
 	}
 	_, _, text = s.exchange(t, http.MethodGet, "/graphql?"+values.Encode(), "", "X-Ovation-User", "alice")
@@ -67,7 +69,7 @@ func (c *socket) exchanges(body string) string {
 		Type    string
 		Payload json.RawMessage
 	}
-	must(c.t, json.Unmarshal([]byte(c.next()), &got))
+	must.Succeed(c.t, json.Unmarshal([]byte(c.next()), &got))
 	if got.Type == "error" {
 		return `{"errors":` + string(got.Payload) + `}`
 	}
@@ -86,7 +88,7 @@ func outcome(t *testing.T, text string) string {
 			Extensions map[string]any
 		}
 	}
-	must(t, json.Unmarshal([]byte(text), &got))
+	must.Succeed(t, json.Unmarshal([]byte(text), &got))
 	if len(got.Errors) == 0 {
 		return string(got.Data)
 	}
@@ -182,7 +184,7 @@ func TestALiteralIsAVariable(t *testing.T) {
 		ways := in.ways(test.literal, test.value)
 		for _, way := range slices.Sorted(maps.Keys(ways)) {
 			body, err := json.Marshal(ways[way])
-			must(t, err)
+			must.Succeed(t, err)
 			for _, time := range []string{"first", "second"} {
 				_, _, text := s.exchange(t, http.MethodPost, "/graphql", string(body), "X-Ovation-User", "alice")
 				if got := outcome(t, text); !strings.HasPrefix(got, test.want) {
@@ -211,7 +213,7 @@ func TestNullIsAbsent(t *testing.T) {
 		t.Helper()
 		got := s.askBy(t, token, query, variables...)
 		text, err := json.Marshal(map[string]any{"data": got.Data, "errors": got.Errors})
-		must(t, err)
+		must.Succeed(t, err)
 		return string(text)
 	}
 	folder := dig(t, s.askBy(t, token, `mutation { createFolder(input: {name: "a", description: "b", public: true}) { folder { id } } }`).Data, "createFolder", "folder", "id").(string)

@@ -11,6 +11,7 @@ import (
 
 	"ovation/api/rate"
 	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -172,7 +173,7 @@ func (s *stream) message(t *testing.T) map[string]any {
 func (s *service) messagesCursor(t *testing.T, user string) any {
 	t.Helper()
 	var data struct{ Data map[string]any }
-	must(t, json.Unmarshal(firstEvent(t, s, user, operation{text: `{ conversations { messagesCursor } }`}), &data))
+	must.Succeed(t, json.Unmarshal(firstEvent(t, s, user, operation{text: `{ conversations { messagesCursor } }`}), &data))
 	return dig(t, data.Data, "conversations", "messagesCursor")
 }
 
@@ -226,7 +227,7 @@ func TestMessagesCatchUp(t *testing.T) {
 		}
 	}
 	_, err := s.store.AddMessages(context.Background(), messages)
-	must(t, err)
+	must.Succeed(t, err)
 	stream := s.subscribe(t, "bob", watchMessages, map[string]any{"a": cursor})
 	for i := range many {
 		if got := stream.message(t)["text"]; got != fmt.Sprint(i) {
@@ -238,7 +239,7 @@ func TestMessagesCatchUp(t *testing.T) {
 func TestMessagesAndCommentsAreUnavailableWithoutTheDatabase(t *testing.T) {
 	s := start(t)
 	first, top := s.sends(t, "alice", "bob", "x"), s.says(t, "alice", "top", nil)
-	must(t, s.store.Close())
+	must.Succeed(t, s.store.Close())
 	for _, document := range []string{
 		`mutation { sendMessage(input: {to: "bob", text: "x"}) { message { id } } }`,
 		`mutation { markRead(input: {with: "bob"}) { conversation { id } } }`,

@@ -10,6 +10,8 @@ import (
 
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"ovation/internal/testing/must"
 )
 
 // typeOf is the part of an introspection query that shows a type with its wrappers.
@@ -118,12 +120,12 @@ func TestIntrospectionThatIsOfferedRuns(t *testing.T) {
 func TestIntrospectionIsTheSchemaFile(t *testing.T) {
 	s := start(t)
 	response, err := http.Get(s.url + "/schema.graphqls")
-	must(t, err)
+	must.Succeed(t, err)
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	must(t, err)
+	must.Succeed(t, err)
 	schema, err := gqlparser.LoadSchema(&ast.Source{Input: string(text)})
-	must(t, err)
+	must.Succeed(t, err)
 	var want, got []string
 	for name, typ := range schema.Types {
 		if strings.HasPrefix(name, "__") {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -39,7 +40,7 @@ func TestOutageCostsOneCallAKind(t *testing.T) {
 			viewer%[1]d: viewer { reads(first: %[3]d) { edges { node { times } } } }`, i, folder.ID(), i+1)
 		fmt.Fprintf(&nodes, "%q, ", liked.ID())
 	}
-	must(t, s.store.Close())
+	must.Succeed(t, s.store.Close())
 	s.calls.taken(t)
 	got := s.ask(t, "alice", "{"+query.String()+" nodes(ids: ["+nodes.String()+"]) { id } }")
 	if len(got.Errors) < 30 {

@@ -20,6 +20,7 @@ import (
 
 	"ovation/api/rate"
 	"ovation/api/viewer"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/resolvers"
 	"ovation/resolvers/persisted"
@@ -55,8 +56,8 @@ func BenchmarkPage(b *testing.B) {
 	b.Run("memory/counts by id", func(b *testing.B) {
 		file := filepath.Join(b.TempDir(), "persisted-documents.json")
 		text, err := json.Marshal(map[string]string{"feed": pageOfCounts})
-		must(b, err)
-		must(b, os.WriteFile(file, text, 0o600))
+		must.Succeed(b, err)
+		must.Succeed(b, os.WriteFile(file, text, 0o600))
 		askForPages(b, resolvers.Config{
 			Store: &cachedResults{Store: databaseWithActions(b)}, Trusted: persisted.NewTrusted(persisted.TrustedOptions{Files: []string{file}, Only: true, Registry: prometheus.NewRegistry()}),
 		}, "")
@@ -75,7 +76,7 @@ func askRedisForPages(b *testing.B, query string) {
 		URL: url, Prefix: "bench" + strconv.FormatInt(time.Now().UnixNano(), 36), Database: databaseWithActions(b),
 		Logger: slog.New(slog.DiscardHandler),
 	})
-	must(b, err)
+	must.Succeed(b, err)
 	b.Cleanup(func() { _ = store.Close() })
 	b.SetParallelism(16) // requests then share pipelines, as those of many connections do
 	askForPages(b, resolvers.Config{Store: store, CachedAuthors: store.CachedAuthors}, query)
@@ -157,14 +158,14 @@ func askForPages(b *testing.B, cfg resolvers.Config, query string) {
 	b.Helper()
 	secret := bytes.Repeat([]byte("s"), viewer.MinSecretBytes)
 	auth, err := viewer.New(b.Context(), viewer.Config{Secret: secret})
-	must(b, err)
+	must.Succeed(b, err)
 	b.Cleanup(func() { _ = auth.Close() })
 	token, err := viewer.Sign(secret, pageViewer, time.Hour)
-	must(b, err)
+	must.Succeed(b, err)
 	cfg.Auth, cfg.Logger = auth, slog.New(slog.DiscardHandler)
 	cfg.Limiter = rate.New(rate.Config{PerUser: 10_000_000, PerAddress: 10_000_000, PerSocket: 10_000_000}) // one user sends all requests
 	handler, err := resolvers.NewHandler(b.Context(), cfg)
-	must(b, err)
+	must.Succeed(b, err)
 	var subjects []map[string]string
 	for i := range pageSize {
 		subjects = append(subjects, map[string]string{"biz": "video", "bizId": fmt.Sprintf("subject-%d", i)})
@@ -181,9 +182,9 @@ func askForPages(b *testing.B, cfg resolvers.Config, query string) {
 		document, is = "documentId", "feed"
 	}
 	body, err := json.Marshal(map[string]any{document: is, "operationName": "Feed", "variables": variables})
-	must(b, err)
+	must.Succeed(b, err)
 	request, err := http.NewRequestWithContext(b.Context(), http.MethodPost, "/graphql", http.NoBody)
-	must(b, err)
+	must.Succeed(b, err)
 	request.RemoteAddr = "192.0.2.1:1234"
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Authorization", "Bearer "+token)
@@ -217,6 +218,6 @@ func askForPages(b *testing.B, cfg resolvers.Config, query string) {
 func usedNow(tb testing.TB) time.Duration {
 	tb.Helper()
 	var usage syscall.Rusage
-	must(tb, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	must.Succeed(tb, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // byHash returns the extension that identifies a document by its hash.
@@ -29,7 +31,7 @@ func TestAutomaticPersistedQueries(t *testing.T) {
 	post := func(query, extensionOf, more string) string {
 		if query != "" {
 			text, err := json.Marshal(query)
-			must(t, err)
+			must.Succeed(t, err)
 			more += `,"query":` + string(text)
 		}
 		return `{"extensions":` + byHash(extensionOf) + more + `}`
@@ -81,7 +83,7 @@ func TestSubscriptionsByHash(t *testing.T) {
 	by("1", "")
 	c.receives(`{"type":"error","id":"1","payload":[{"message":"PersistedQueryNotFound","extensions":{"code":"PERSISTED_QUERY_NOT_FOUND"}}]}`)
 	text, err := json.Marshal(watchLikes)
-	must(t, err)
+	must.Succeed(t, err)
 	by("2", `"query":`+string(text)+",")
 	c.receives(fmt.Sprintf(likesEvent, "2", 0))
 	by("3", "")

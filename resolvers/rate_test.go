@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ovation/api/rate"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/worker"
 )
@@ -162,13 +163,13 @@ func TestUnpaidStreamDoesNotStart(t *testing.T) {
 	s := start(t, withRates(rate.Config{PerUser: perSecond}))
 	wantRateLimit(t, perSecond, rate.PerRequest+2/rate.FieldsPerUnit, 0, func() bool {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/graphql", strings.NewReader(query))
-		must(t, err)
+		must.Succeed(t, err)
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Accept", "text/event-stream")
 		req.Header.Set("X-Ovation-User", "alice")
 		res, err := http.DefaultClient.Do(req)
-		must(t, err)
-		must(t, res.Body.Close())
+		must.Succeed(t, err)
+		must.Succeed(t, res.Body.Close())
 		if res.StatusCode != http.StatusTooManyRequests {
 			return false
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ovation/api/rate"
+	"ovation/internal/testing/must"
 )
 
 // TestEveryRouteIsLimitedAndMeasured requests each path, except the health checks, until
@@ -32,10 +33,10 @@ func TestEveryRouteIsLimitedAndMeasured(t *testing.T) {
 			s, sent, status := start(t, withVideos, withAccounts, withRates(rate.Config{PerAddress: perAddress})), 0, 0
 			for ; status != http.StatusTooManyRequests && sent < 10_000; sent++ {
 				response, err := http.Get(s.url + path)
-				must(t, err)
+				must.Succeed(t, err)
 				_, err = io.Copy(io.Discard, response.Body)
-				must(t, err)
-				must(t, response.Body.Close())
+				must.Succeed(t, err)
+				must.Succeed(t, response.Body.Close())
 				if status = response.StatusCode; sent == 0 && status != c.status {
 					t.Errorf("the first request: got status %d, want %d", status, c.status)
 				}
@@ -50,7 +51,7 @@ func TestEveryRouteIsLimitedAndMeasured(t *testing.T) {
 				t.Errorf("the access log has %d requests of %q, want %d", n, c.logged, sent)
 			}
 			families, err := s.registry.Gather()
-			must(t, err)
+			must.Succeed(t, err)
 			counted := 0.0
 			for _, f := range families {
 				for _, m := range f.GetMetric() {
@@ -70,8 +71,8 @@ func TestEveryRouteIsLimitedAndMeasured(t *testing.T) {
 	for _, path := range []string{"/healthz", "/readyz"} {
 		for range 5 {
 			response, err := http.Get(s.url + path)
-			must(t, err)
-			must(t, response.Body.Close())
+			must.Succeed(t, err)
+			must.Succeed(t, response.Body.Close())
 			if response.StatusCode != http.StatusOK {
 				t.Errorf("GET %s = %d, want 200: health checks are not limited", path, response.StatusCode)
 			}

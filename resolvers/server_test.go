@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -176,5 +177,5 @@ func TestGraphQLOverHTTPAudit(t *testing.T) {
 	s := start(t)
 	out, err := exec.CommandContext(t.Context(), "node", "../web/check/graphql-http-audit.mjs", s.url+"/graphql").CombinedOutput()
 	t.Logf("%s", out)
-	must(t, err)
+	must.Succeed(t, err)
 }

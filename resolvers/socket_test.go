@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // socket is a WebSocket to the service.
@@ -27,7 +28,7 @@ func (s *service) connect(t *testing.T, user string) *socket {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, s.url+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}}) //nolint:bodyclose // there is none
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = conn.CloseNow() })
 	c := &socket{conn, t}
 	c.say(fmt.Sprintf(`{"type":"connection_init","payload":{"X-Ovation-User":%q}}`, user))
@@ -39,14 +40,14 @@ func (c *socket) say(text string) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
 	defer cancel()
-	must(c.t, c.Write(ctx, websocket.MessageText, []byte(text)))
+	must.Succeed(c.t, c.Write(ctx, websocket.MessageText, []byte(text)))
 }
 
 // asks starts an operation.
 func (c *socket) asks(id, query string) {
 	c.t.Helper()
 	text, err := json.Marshal(map[string]any{"type": "subscribe", "id": id, "payload": map[string]any{"query": query}})
-	must(c.t, err)
+	must.Succeed(c.t, err)
 	c.say(string(text))
 }
 
@@ -55,7 +56,7 @@ func (c *socket) next() string {
 	ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
 	defer cancel()
 	_, text, err := c.Read(ctx)
-	must(c.t, err)
+	must.Succeed(c.t, err)
 	return string(text)
 }
 
@@ -92,7 +93,7 @@ func TestSubscriptionsOfASocket(t *testing.T) {
 	// A socket that disconnects leaves no goroutine behind; goleak checks that.
 	alice.asks("1", watchLikes)
 	alice.receives(fmt.Sprintf(likesEvent, "1", 20))
-	must(t, alice.CloseNow())
+	must.Succeed(t, alice.CloseNow())
 	// A hub that is closed completes all its subscriptions.
 	nobody.asks("2", watchLikes)
 	nobody.receives(fmt.Sprintf(likesEvent, "2", 20))

@@ -19,6 +19,7 @@ import (
 	"ovation/api/rate"
 	"ovation/api/viewer"
 	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -64,7 +65,7 @@ func (s *stream) event(t *testing.T, field string) any {
 		t.Fatalf("got %+v, want an event without errors", got)
 	}
 	var data map[string]any
-	must(t, json.Unmarshal(got.Data, &data))
+	must.Succeed(t, json.Unmarshal(got.Data, &data))
 	return data[field]
 }
 
@@ -176,7 +177,7 @@ func TestSubscriptionOfAnonymousViewersReadsNothingAndIsEncodedOnce(t *testing.T
 
 func parsed(t *testing.T, text []byte) (data any) {
 	t.Helper()
-	must(t, json.Unmarshal(text, &data))
+	must.Succeed(t, json.Unmarshal(text, &data))
 	return data
 }
 
@@ -252,7 +253,7 @@ func TestSubscriptionThatEndsLeavesNothing(t *testing.T) {
 func (s *service) metric(t *testing.T, name string, label ...string) float64 {
 	t.Helper()
 	families, err := s.registry.Gather()
-	must(t, err)
+	must.Succeed(t, err)
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
 			if family.GetName() == name && (len(label) == 0 || metric.GetLabel()[0].GetValue() == label[0]) {

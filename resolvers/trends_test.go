@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -19,7 +20,7 @@ func startWithTrends(t *testing.T, options ...option) *service {
 			storage.Trends
 		})
 		lease, err := database.LeaseEvents(t.Context(), "trends", "test", time.Hour)
-		must(t, err)
+		must.Succeed(t, err)
 		fold := storage.TrendFold{Lease: lease, Position: 1}
 		for i := range 100 {
 			fold.Deltas = append(fold.Deltas, storage.TrendDelta{
@@ -27,7 +28,7 @@ func startWithTrends(t *testing.T, options ...option) *service {
 				Window:  storage.TrendDay, Bucket: storage.TrendDay.Bucket(time.Now()), Score: int64(1 + i/2),
 			})
 		}
-		must(t, database.FoldTrends(t.Context(), fold))
+		must.Succeed(t, database.FoldTrends(t.Context(), fold))
 		return s
 	}))...)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/resolvers/persisted"
 )
 
@@ -22,8 +23,8 @@ func withTrusted(t *testing.T, only bool, documents map[string]string) option {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "persisted-documents.json")
 	text, err := json.Marshal(documents)
-	must(t, err)
-	must(t, os.WriteFile(file, text, 0o600))
+	must.Succeed(t, err)
+	must.Succeed(t, os.WriteFile(file, text, 0o600))
 	return func(s *settings) { s.trusted = persisted.TrustedOptions{Files: []string{file}, Only: only} }
 }
 

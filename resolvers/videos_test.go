@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -28,12 +29,12 @@ func (s *service) post(t *testing.T, user, title string) (status int, body strin
 	t.Helper()
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
-	must(t, w.WriteField("title", title))
+	must.Succeed(t, w.WriteField("title", title))
 	part, err := w.CreateFormFile("file", "film.mp4")
-	must(t, err)
+	must.Succeed(t, err)
 	_, err = part.Write([]byte("\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isomiso2 and the rest of " + title))
-	must(t, err)
-	must(t, w.Close())
+	must.Succeed(t, err)
+	must.Succeed(t, w.Close())
 	status, _, body = s.exchange(t, http.MethodPost, "/media/videos", form.String(), "Content-Type", w.FormDataContentType(), "X-Ovation-User", user)
 	return status, body
 }
@@ -70,7 +71,7 @@ func TestUploadedVideoIsInTheFeed(t *testing.T) {
 func toJSON(t *testing.T, value any) string {
 	t.Helper()
 	text, err := json.Marshal(value)
-	must(t, err)
+	must.Succeed(t, err)
 	return string(text)
 }
 
@@ -127,7 +128,7 @@ func TestVideosAreOff(t *testing.T) {
 	out, _, err := s.store.PublishVideo(t.Context(), storage.NewVideo{
 		Author: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, Title: "film", File: "0123456789abcdef", Format: storage.MP4, Bytes: 1, Digest: "1",
 	}, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	id := out.Video.ID()
 	s.calls.taken(t)
 	for _, query := range []string{`query($id: ID!) { node(id: $id) { id ... on Video { title } } }`, `query($id: ID!) { nodes(ids: [$id]) { id ... on Video { title interactive { likeCount } } } }`} {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // TestVisibilityIsAsDocumented compares the table of visibility in docs/api.md with what
@@ -85,7 +87,7 @@ func TestVisibilityIsAsDocumented(t *testing.T) {
 func visibilityTable(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/api.md")
-	must(t, err)
+	must.Succeed(t, err)
 	_, after, found := strings.Cut(string(text), "| field | anonymous | signed in | the user |\n|---|---|---|---|\n")
 	if !found {
 		t.Fatal("docs/api.md has no table of visibility")

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/worker"
 	"ovation/worker/local"
@@ -24,7 +25,7 @@ func likesBatch(requestID string) storage.ActionBatch {
 func newBatches(t *testing.T, p storage.Persister, m worker.Mirror, queue worker.Publisher) *worker.ActionBatches {
 	t.Helper()
 	b := worker.NewActionBatches(p, m, worker.ActionBatchesOptions{Queue: queue, Logger: quiet})
-	t.Cleanup(func() { must(t, b.Close(context.Background())) })
+	t.Cleanup(func() { must.Succeed(t, b.Close(context.Background())) })
 	return b
 }
 
@@ -45,7 +46,7 @@ func TestBatchOfActionsIsRecordedOnce(t *testing.T) {
 	if _, err := b.Record(t.Context(), other); !errors.Is(err, storage.ErrInvalid) {
 		t.Errorf("another batch with the same request id: got %v, want %v", err, storage.ErrInvalid)
 	}
-	must(t, b.Close(t.Context()))
+	must.Succeed(t, b.Close(t.Context()))
 	if _, err := b.Record(t.Context(), likesBatch("2")); !errors.Is(err, worker.ErrClosed) {
 		t.Errorf("after Close: got %v, want %v", err, worker.ErrClosed)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 	"ovation/worker"
@@ -20,14 +21,14 @@ import (
 func raiseBarrier(t *testing.T, store *sqlitetest.Database) (barrier storage.Message) {
 	t.Helper()
 	epoch, err := store.RaiseBarrier(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	return storage.Message{ID: "barrier", Barrier: storage.Barrier{Number: epoch.Barrier, Partitions: 1}}
 }
 
 func drained(t *testing.T, store *sqlitetest.Database) bool {
 	t.Helper()
 	epoch, err := store.Epoch(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	return epoch.Drained
 }
 
@@ -44,7 +45,7 @@ func TestBarrierIsPassedWithTheMessagesBeforeIt(t *testing.T) {
 			return nil
 		}}, local.Mirror{Reader: store}, worker.Options{})
 		wantAcked(t, errs)
-		must(t, <-passed)
+		must.Succeed(t, <-passed)
 		if !drained(t, store) {
 			t.Error("the barrier is not passed")
 		}
@@ -72,7 +73,7 @@ func TestBarrierWaitsForRequeuedMessages(t *testing.T) {
 			behind = true
 			return nil
 		}}, local.Mirror{Reader: store}, worker.Options{Logger: quiet})
-		must(t, stopping.Run(ctx))
+		must.Succeed(t, stopping.Run(ctx))
 		if !behind {
 			t.Error("the message behind the barrier was not tried: the test proves nothing")
 		}
@@ -81,9 +82,9 @@ func TestBarrierWaitsForRequeuedMessages(t *testing.T) {
 		}
 		// After the requeued message is persisted, barriers pass.
 		startWorker(t, queue, store, local.Mirror{Reader: store}, worker.Options{})
-		must(t, <-first)
-		must(t, <-second)
-		must(t, <-publish(queue, 0, barrier))
+		must.Succeed(t, <-first)
+		must.Succeed(t, <-second)
+		must.Succeed(t, <-publish(queue, 0, barrier))
 		if !drained(t, store) {
 			t.Error("the next barrier is not passed")
 		}
@@ -99,16 +100,16 @@ func TestRedeliveredBarrierIsNotPassed(t *testing.T) {
 		first := publish(queue, 0, barrier)
 		ctx, leave := context.WithCancel(t.Context())
 		deliveries, err := queue.Consume(ctx)
-		must(t, err)
-		must(t, (<-deliveries).Requeue())
+		must.Succeed(t, err)
+		must.Succeed(t, (<-deliveries).Requeue())
 		leave()
 		synctest.Wait()
 		startWorker(t, queue, store, local.Mirror{Reader: store}, worker.Options{})
-		must(t, <-first)
+		must.Succeed(t, <-first)
 		if drained(t, store) {
 			t.Error("a barrier that was redelivered is passed")
 		}
-		must(t, <-publish(queue, 0, barrier))
+		must.Succeed(t, <-publish(queue, 0, barrier))
 		if !drained(t, store) {
 			t.Error("the next barrier is not passed")
 		}
@@ -123,7 +124,7 @@ func TestBarrierThatFailsIsNotRejected(t *testing.T) {
 		barrier := raiseBarrier(t, store)
 		startWorker(t, queue, &hooks{Persister: store, before: func(context.Context, []storage.Message) error { return errBroken }},
 			local.Mirror{Reader: store}, worker.Options{})
-		must(t, <-publish(queue, 0, barrier))
+		must.Succeed(t, <-publish(queue, 0, barrier))
 		if drained(t, store) {
 			t.Error("the failing barrier is passed")
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/worker"
 	"ovation/worker/local"
@@ -17,7 +18,7 @@ import (
 func sample(t *testing.T, reg *prometheus.Registry, name string, labels ...string) float64 {
 	t.Helper()
 	families, err := reg.Gather()
-	must(t, err)
+	must.Succeed(t, err)
 	for _, f := range families {
 		if f.GetName() != name {
 			continue
@@ -51,7 +52,7 @@ func TestWritePathIsMeasured(t *testing.T) {
 	if _, err := r.Record(t.Context(), react(alice, movie, 9), nil); !errors.Is(err, storage.ErrInvalid) {
 		t.Errorf("an invalid reaction: got %v, want %v", err, storage.ErrInvalid)
 	}
-	must(t, stop())
+	must.Succeed(t, stop())
 	for _, c := range []struct {
 		want   float64
 		name   string

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rabbitmq/amqp091-go"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/postgres"
@@ -43,14 +44,14 @@ func openServers(b *testing.B) servers {
 	var s servers
 	var err error
 	s.database, err = postgres.Open(b.Context(), postgres.Options{URL: postgrestest.Schema(b), Logger: quiet})
-	must(b, err)
+	must.Succeed(b, err)
 	s.copied, err = redis.Open(b.Context(), redis.Options{URL: at[0], Database: s.database, Prefix: own, TTL: 2 * time.Minute, QueuedTTL: 2 * time.Minute, Logger: quiet})
-	must(b, err)
-	b.Cleanup(func() { must(b, s.copied.Close()) })
+	must.Succeed(b, err)
+	b.Cleanup(func() { must.Succeed(b, s.copied.Close()) })
 	s.queue, err = amqp.Open(b.Context(), amqp.Options{URL: at[1], Prefix: own, Logger: quiet})
-	must(b, err)
+	must.Succeed(b, err)
 	b.Cleanup(func() {
-		must(b, s.queue.Close())
+		must.Succeed(b, s.queue.Close())
 		deleteQueues(b, at[1], own, s.queue.Partitions())
 	})
 	return s
@@ -59,17 +60,17 @@ func openServers(b *testing.B) servers {
 func deleteQueues(b *testing.B, at, prefix string, partitions int) {
 	b.Helper()
 	connection, err := amqp091.Dial(at)
-	must(b, err)
+	must.Succeed(b, err)
 	defer connection.Close()
 	channel, err := connection.Channel()
-	must(b, err)
+	must.Succeed(b, err)
 	names := []string{"dead", "partitions", "open", "publishers", "workers"}
 	for i := range partitions {
 		names = append(names, strconv.Itoa(i))
 	}
 	for _, name := range names {
 		_, err := channel.QueueDelete(prefix+"."+name, false, false, false)
-		must(b, err)
+		must.Succeed(b, err)
 	}
 }
 
@@ -204,8 +205,8 @@ func fillQueue(b *testing.B, s servers, from, n int, show bool) {
 		m.Actions = append(m.Actions, a)
 	}
 	_, err := s.queue.Publish(b.Context(), from/max(n, 1)%s.queue.Partitions(), m)
-	must(b, err)
+	must.Succeed(b, err)
 	if show {
-		must(b, s.copied.Apply(b.Context(), m.Actions, storage.Queued, nil))
+		must.Succeed(b, s.copied.Apply(b.Context(), m.Actions, storage.Queued, nil))
 	}
 }

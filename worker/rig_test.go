@@ -293,10 +293,3 @@ func wantLikes(t *testing.T, store storage.Reader, subject storage.Subject, want
 		t.Errorf("got %d likes of %s, want %d", got, subject.BizID, want)
 	}
 }
-
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/worker"
 	"ovation/worker/local"
@@ -176,7 +177,7 @@ func TestRedeliveredMessageCountsOnce(t *testing.T) {
 		answer := publish(queue, 0, storage.Message{ID: "reads", Actions: []storage.Action{read}})
 		ctx, die := context.WithCancel(t.Context())
 		deliveries, err := queue.Consume(ctx)
-		must(t, err)
+		must.Succeed(t, err)
 		if _, err := store.Persist(ctx, []storage.Message{(<-deliveries).Message()}, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -317,7 +318,7 @@ func TestRunEndsWithItsQueue(t *testing.T) {
 		ran := make(chan error, 1)
 		go func() { ran <- w.Run(t.Context()) }()
 		synctest.Wait()
-		must(t, queue.Close())
+		must.Succeed(t, queue.Close())
 		if err := <-ran; !errors.Is(err, worker.ErrClosed) {
 			t.Errorf("Run: got %v, want %v", err, worker.ErrClosed)
 		}
@@ -339,7 +340,7 @@ func TestInboxIsPrunedAtTheStartAndEveryHour(t *testing.T) {
 			pruned = append(pruned, time.Since(start))
 		}}, local.Mirror{Reader: store}, worker.Options{})
 		time.Sleep(150 * time.Minute) // takes no real time in a bubble
-		must(t, stop())
+		must.Succeed(t, stop())
 		if want := []time.Duration{0, time.Hour, 2 * time.Hour}; !slices.Equal(pruned, want) {
 			t.Errorf("the inbox was pruned after %v, want %v", pruned, want)
 		}

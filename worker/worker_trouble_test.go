@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 	"ovation/storage/mirror"
@@ -48,7 +49,7 @@ func TestPoisonIsIsolated(t *testing.T) {
 		for i, done := range errs {
 			answers[i] = <-done
 		}
-		must(t, stop())
+		must.Succeed(t, stop())
 		for i, err := range answers {
 			tries, bad := poison[message(i).ID]
 			likes := countsOf(t, store, video(strconv.Itoa(i))).LikeCount
@@ -142,7 +143,7 @@ func TestUnpublishedCountsArePublishedByTheNextWorker(t *testing.T) {
 		r := newRecorder(t, queue, failing, worker.RecorderOptions{})
 		answer := background(r, t.Context(), react(alice, movie, storage.Like))
 		synctest.Wait()
-		must(t, stop())
+		must.Succeed(t, stop())
 		var told []storage.SubjectCounts
 		next := &spy{Mirror: local.Mirror{Reader: store}, publish: func(o storage.Outcome) error { told = append(told, o.Counts...); return nil }}
 		startWorker(t, queue, store, next, worker.Options{})
@@ -196,7 +197,7 @@ func TestAllThatIsRedeliveredIsInvalidatedFirst(t *testing.T) {
 		errs := publishAll(t, queue, 5)
 		ctx, die := context.WithCancel(t.Context())
 		deliveries, err := queue.Consume(ctx)
-		must(t, err)
+		must.Succeed(t, err)
 		for range errs {
 			<-deliveries
 		}
@@ -305,7 +306,7 @@ func TestLastingOutageIsLoggedTwice(t *testing.T) {
 			return nil
 		}}, worker.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		wantAcked(t, errs)
-		must(t, stop())
+		must.Succeed(t, stop())
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 		if len(lines) != 2 || !strings.Contains(lines[0], errBroken.Error()) || !strings.Contains(lines[1], "worker recovered") {
 			t.Errorf("got the log %q, want two lines: the failure with %v and worker recovered", lines, errBroken)

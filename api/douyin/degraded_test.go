@@ -8,6 +8,7 @@ import (
 
 	"ovation/api/douyin"
 	"ovation/api/viewer"
+	"ovation/internal/testing/must"
 	"ovation/loaders"
 	"ovation/storage"
 )
@@ -17,7 +18,7 @@ import (
 func TestPartsThatAreOff(t *testing.T) {
 	s := start(t, func(set *settings) { set.face = func(c *douyin.Config) { c.Accounts, c.Videos = nil, nil } })
 	token, err := viewer.Sign([]byte(secret), storage.User{Tenant: storage.DefaultTenant, UserID: "ann"}, time.Hour)
-	must(t, err)
+	must.Succeed(t, err)
 	for _, path := range []string{"user/register/", "user/login/"} {
 		refused(t, s.post(t, path, "username", "Ann", "password", "password of Ann"), "--accounts")
 	}

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/worker"
 )
@@ -27,13 +28,13 @@ func TestFavoriteListsAreAsLongAsTheirCounts(t *testing.T) {
 	check(2)
 	by := storage.User{Tenant: storage.DefaultTenant, UserID: strconv.FormatInt(ann.id, 10)}
 	_, _, err := s.store.DeleteVideo(t.Context(), storage.VideoDeletion{Key: storage.VideoKey{Tenant: by.Tenant, Number: gone}, By: by}, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	refused(t, s.post(t, "favorite/action/", "token", ann.token, "video_id", gone, "action_type", 1))
 	refused(t, s.post(t, "comment/action/", "token", ann.token, "video_id", gone, "action_type", 1, "comment_text", "late"))
 	sweeper := worker.NewSweeper(worker.SweeperOptions{Store: s.store})
 	for {
 		swept, err := sweeper.Sweep(t.Context())
-		must(t, err)
+		must.Succeed(t, err)
 		if swept.Subjects == 0 {
 			break
 		}

@@ -12,6 +12,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/loaders"
 	"ovation/storage"
 	"ovation/storage/metered"
@@ -84,8 +86,8 @@ func everyEndpoint(t *testing.T, s *service, send func(method, path string, pair
 	}
 	for _, name := range []string{"play_url", "cover_url"} {
 		response, err := http.Get(films[2][name].(string))
-		must(t, err)
-		must(t, response.Body.Close())
+		must.Succeed(t, err)
+		must.Succeed(t, response.Body.Close())
 		if response.StatusCode != http.StatusOK {
 			t.Errorf("%s %v: got status %d, want 200", name, films[2][name], response.StatusCode)
 		}
@@ -148,7 +150,7 @@ func everyEndpoint(t *testing.T, s *service, send func(method, path string, pair
 	if len(begun) != 1 || fields(t, begun[0], messageFields...)["from_user_id"] != float64(ann.id) || begun[0]["to_user_id"] != float64(bob.id) {
 		t.Fatalf("message/chat = %v, want one message from %d to %d", begun, ann.id, bob.id)
 	}
-	eventually(t, "the clock shows the next millisecond", func() bool { return float64(time.Now().UnixMilli()) > begun[0]["create_time"].(float64) })
+	await.That(t, "the clock shows the next millisecond", func() bool { return float64(time.Now().UnixMilli()) > begun[0]["create_time"].(float64) })
 	ok(t, send(post, "message/action", "token", bob.token, "to_user_id", ann.id, "action_type", 1, "content", "Hi"))
 	if got := entries(t, send(get, "message/chat", "token", ann.token, "to_user_id", bob.id, "pre_msg_time", fmt.Sprintf("%.0f", begun[0]["create_time"])), "message_list"); len(got) != 1 || got[0]["content"] != "Hi" {
 		t.Errorf("message/chat after the first message = %v, want Hi alone", got)
@@ -165,7 +167,7 @@ func everyEndpoint(t *testing.T, s *service, send func(method, path string, pair
 
 	// A user, with totals.
 	ok(t, send(post, "relation/action", "token", bob.token, "to_user_id", ann.id, "action_type", 2))
-	eventually(t, "the totals are right", func() bool {
+	await.That(t, "the totals are right", func() bool {
 		got := fields(t, ok(t, send(get, "user", "token", bob.token, "user_id", ann.id))["user"], personFields...)
 		return got["follow_count"] == 1.0 && got["follower_count"] == 0.0 && got["is_follow"] == false &&
 			got["work_count"] == 2.0 && got["total_favorited"] == 1.0 && got["favorite_count"] == 0.0 && got["name"] == "Ann"
@@ -186,7 +188,7 @@ func TestFeedIsPagedByTime(t *testing.T) {
 		_, _, err := s.store.PublishVideo(t.Context(), storage.NewVideo{
 			Author: author, Title: title, File: strings.ReplaceAll(uuid.NewString(), "-", ""), Format: storage.MP4, Bytes: 1, Digest: title,
 		}, nil)
-		must(t, err)
+		must.Succeed(t, err)
 		want[title] = true
 	}
 	reply := s.get(t, "feed/")
@@ -231,7 +233,7 @@ func TestFeedIsPagedByTime(t *testing.T) {
 func newCalls(t *testing.T, registry *prometheus.Registry, counted map[string]int) map[string]int {
 	t.Helper()
 	families, err := registry.Gather()
-	must(t, err)
+	must.Succeed(t, err)
 	calls := map[string]int{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
@@ -296,7 +298,7 @@ func TestConstantNumberOfCalls(t *testing.T) {
 			for i := 1; i <= 12; i++ {
 				fill(i)
 			}
-			eventually(t, "13 follows are listed", func() bool {
+			await.That(t, "13 follows are listed", func() bool {
 				return len(entries(t, s.get(t, "relation/follow/list/", "token", ann.token), "user_list")) == 13
 			})
 		}

@@ -24,6 +24,7 @@ import (
 	"ovation/api/douyin"
 	"ovation/api/rate"
 	"ovation/api/viewer"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/openapitest"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/loaders"
@@ -73,13 +74,13 @@ func start(t *testing.T, options ...func(*settings)) *service {
 		Store: s.store, Signer: &viewer.Signer{Secret: []byte(secret), TTL: time.Hour}, Sessions: sessions, Logger: logger,
 		Params: accounts.Params{Memory: 64, Time: 1, Threads: 1}, AttemptsPerAddress: 30,
 	})
-	must(t, err)
+	must.Succeed(t, err)
 	auth, err := viewer.New(t.Context(), viewer.Config{Secret: []byte(secret), Sessions: sessions, DevHeaders: viewer.LocalDevHeaders})
-	must(t, err)
+	must.Succeed(t, err)
 	at, err := media.FolderURL(s.folder)
-	must(t, err)
+	must.Succeed(t, err)
 	blobs, err := media.OpenBlobs(t.Context(), at, s.store)
-	must(t, err)
+	must.Succeed(t, err)
 	videos := media.New(media.Config{Store: s.store, Blobs: blobs, MaxBytes: 1 << 20, Logger: logger})
 
 	cfg := douyin.Config{Source: s.store, Recorder: recorder, Comments: comments, Messages: messages, Accounts: own, Videos: videos}
@@ -95,15 +96,15 @@ func start(t *testing.T, options ...func(*settings)) *service {
 		videos.Close()
 		ctx := context.Background()
 		for _, end := range []func(context.Context) error{recorder.Close, comments.Close, messages.Close} {
-			must(t, end(ctx))
+			must.Succeed(t, end(ctx))
 		}
 		stop()
-		must(t, <-worked)
-		must(t, queue.Close())
+		must.Succeed(t, <-worked)
+		must.Succeed(t, queue.Close())
 		own.Close()
-		must(t, auth.Close())
+		must.Succeed(t, auth.Close())
 		blobs.Close()
-		must(t, s.store.Close())
+		must.Succeed(t, s.store.Close())
 		http.DefaultClient.CloseIdleConnections()
 	})
 	return s
@@ -113,13 +114,6 @@ func start(t *testing.T, options ...func(*settings)) *service {
 func over(wrap func(loaders.Source) loaders.Source) func(*settings) {
 	return func(s *settings) {
 		s.face = func(c *douyin.Config) { c.Source = wrap(c.Source) }
-	}
-}
-
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
 	}
 }
 
@@ -187,7 +181,7 @@ func values(pairs ...any) url.Values {
 func fitsDocument(t *testing.T, path string, text []byte) {
 	t.Helper()
 	document, err := openapitest.Load()
-	must(t, err)
+	must.Succeed(t, err)
 	path = strings.TrimSuffix(path, "/") + "/"
 	err = document.Check("#/components/schemas/StatusReply", text)
 	for method := range document.Paths[path] { // of another method, a reply has the same fields
@@ -203,7 +197,7 @@ func fitsDocument(t *testing.T, path string, text []byte) {
 func (s *service) send(t *testing.T, method, path string, by way, parameters url.Values, headers ...string) object {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+"/douyin/"+path, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	by(r, parameters)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
@@ -214,10 +208,10 @@ func (s *service) send(t *testing.T, method, path string, by way, parameters url
 func (s *service) do(t *testing.T, r *http.Request) object {
 	t.Helper()
 	response, err := http.DefaultClient.Do(r)
-	must(t, err)
-	defer func() { must(t, response.Body.Close()) }()
+	must.Succeed(t, err)
+	defer func() { must.Succeed(t, response.Body.Close()) }()
 	text, err := io.ReadAll(response.Body)
-	must(t, err)
+	must.Succeed(t, err)
 	out := object{}
 	if err := json.Unmarshal(text, &out); err != nil || response.StatusCode != http.StatusOK {
 		t.Fatalf("%s %s: got status %d, %s, want 200, JSON", r.Method, r.URL, response.StatusCode, text)
@@ -298,17 +292,17 @@ func (s *service) upload(t *testing.T, query url.Values, parts ...part) *http.Re
 	w := multipart.NewWriter(&body)
 	for _, p := range parts {
 		if p.file == nil {
-			must(t, w.WriteField(p.name, p.value))
+			must.Succeed(t, w.WriteField(p.name, p.value))
 			continue
 		}
 		file, err := w.CreateFormFile(p.name, p.value)
-		must(t, err)
+		must.Succeed(t, err)
 		_, err = file.Write(p.file)
-		must(t, err)
+		must.Succeed(t, err)
 	}
-	must(t, w.Close())
+	must.Succeed(t, w.Close())
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/douyin/publish/action/?"+query.Encode(), &body)
-	must(t, err)
+	must.Succeed(t, err)
 	r.Header.Set("Content-Type", w.FormDataContentType())
 	return r
 }
@@ -335,25 +329,11 @@ func entries(t *testing.T, reply object, name string) (out []object) {
 // files returns the names of the files in the folder, except the marker file.
 func (s *service) files(t *testing.T) (names []string) {
 	t.Helper()
-	must(t, filepath.WalkDir(s.folder, func(path string, d fs.DirEntry, err error) error {
+	must.Succeed(t, filepath.WalkDir(s.folder, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && d.Name() != "ovation-site" {
 			names = append(names, path)
 		}
 		return err
 	}))
 	return names
-}
-
-// eventually waits until a condition is true.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	deadline, again := time.After(30*time.Second), time.NewTicker(5*time.Millisecond)
-	defer again.Stop()
-	for !is() {
-		select {
-		case <-again.C:
-		case <-deadline:
-			t.Fatalf("still not true after 30 s: %s", what)
-		}
-	}
 }

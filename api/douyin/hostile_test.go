@@ -14,6 +14,7 @@ import (
 
 	"ovation/api/douyin"
 	"ovation/api/viewer"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/worker"
 )
@@ -45,9 +46,9 @@ func TestErrorsAreReplies(t *testing.T) {
 	expired, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.RegisteredClaims{
 		Subject: fmt.Sprint(ann.id), ExpiresAt: jwt.NewNumericDate(time.Now().Add(-time.Hour)),
 	}).SignedString([]byte(secret))
-	must(t, err)
+	must.Succeed(t, err)
 	forged, err := viewer.Sign([]byte("another secret of at least 32 bytes"), storage.AccountUser(storage.DefaultTenant, ann.id), time.Hour)
-	must(t, err)
+	must.Succeed(t, err)
 	check := func(path string, reply object) {
 		t.Helper()
 		refused(t, reply)
@@ -102,20 +103,20 @@ func (s *service) stored(t *testing.T, users ...user) (out string) {
 	t.Helper()
 	page := storage.Page{First: 100}
 	films, err := s.store.Feed(t.Context(), []storage.FeedQuery{{Tenant: storage.DefaultTenant, Page: page}})
-	must(t, err)
+	must.Succeed(t, err)
 	for _, v := range films[0].Entries {
 		comments, err := s.store.ListComments(t.Context(), []storage.CommentsQuery{{Subject: v.Key().Subject(), Order: storage.Newest, Page: page}})
-		must(t, err)
+		must.Succeed(t, err)
 		out += fmt.Sprintf("%s %d %+v\n", v.Title, v.Number, comments)
 	}
 	for _, u := range users {
 		who := storage.AccountUser(storage.DefaultTenant, u.id)
 		likes, err := s.store.Likes(t.Context(), []storage.LikesQuery{{User: who, Page: page}})
-		must(t, err)
+		must.Succeed(t, err)
 		follows, err := s.store.Following(t.Context(), []storage.FollowingQuery{{User: who, Page: page}})
-		must(t, err)
+		must.Succeed(t, err)
 		talk, err := s.store.ListConversations(t.Context(), []storage.ConversationsQuery{{Owner: who, Page: page}})
-		must(t, err)
+		must.Succeed(t, err)
 		out += fmt.Sprintf("%+v %+v %+v\n", likes, follows, talk)
 	}
 	return fmt.Sprint(out, s.files(t))
@@ -310,7 +311,7 @@ func TestWalls(t *testing.T) {
 
 	// Another tenant with the same ids.
 	abroad, err := viewer.Sign([]byte(secret), storage.AccountUser("abroad", ann.id), time.Hour)
-	must(t, err)
+	must.Succeed(t, err)
 	for path, list := range lists {
 		reply := s.get(t, path, "token", abroad, "video_id", video, "to_user_id", bob.id, "user_id", ann.id)
 		if got, is := reply[list].([]any); !is || len(got) != 0 {
@@ -403,7 +404,7 @@ func TestURLsAreAbsolute(t *testing.T) {
 		of := storage.AccountUser(storage.DefaultTenant, ann.id)
 		path, address := "/pictures/ann.png", "https://pictures.example/ann.png"
 		_, err := s.store.UpdateProfile(t.Context(), of, storage.ProfileChange{Avatar: &path, Background: &address})
-		must(t, err)
+		must.Succeed(t, err)
 		film := entries(t, s.get(t, "feed/"), "video_list")[0]
 		author := film["author"].(object)
 		if want == "" {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"ovation/internal/testing/must"
 )
 
 // An upload of one byte per second is cut off with a reply, and leaves nothing behind.
@@ -16,11 +18,11 @@ func TestLongSlowUploadIsCutOff(t *testing.T) {
 	ann := s.register(t, "Ann")
 	whole := s.upload(t, nil, part{name: "token", value: ann.token}, part{name: "title", value: "x"}, part{"data", "x.mp4", mp4(string(make([]byte, 10_000)))})
 	body, err := io.ReadAll(whole.Body)
-	must(t, err)
+	must.Succeed(t, err)
 	slow, in := io.Pipe()
 	var writing sync.WaitGroup
 	t.Cleanup(func() {
-		must(t, slow.Close())
+		must.Succeed(t, slow.Close())
 		writing.Wait()
 	})
 	writing.Go(func() {
@@ -33,7 +35,7 @@ func TestLongSlowUploadIsCutOff(t *testing.T) {
 		}
 	})
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, whole.URL.String(), slow)
-	must(t, err)
+	must.Succeed(t, err)
 	r.Header.Set("Content-Type", whole.Header.Get("Content-Type"))
 	begun := time.Now()
 	refused(t, s.do(t, r), "too slow")

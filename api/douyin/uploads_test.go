@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // Nothing remains of files that are not videos, of forms that are too large or end early,
@@ -56,7 +58,7 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 	}
 	whole := s.upload(t, nil, token, title, file(mp4(strings.Repeat("x", 100_000))))
 	body, err := io.ReadAll(whole.Body)
-	must(t, err)
+	must.Succeed(t, err)
 	for _, n := range []int{0, 50, 500, 50_000, len(body) - 5} {
 		r := whole.Clone(t.Context())
 		setBody(r, string(body[:n]))
@@ -76,7 +78,7 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 	claimed.Header.Set("Content-Type", whole.Header.Get("Content-Type"))
 	if response, err := http.DefaultClient.Do(claimed); err == nil { // otherwise the connection was closed during the request
 		text, _ := io.ReadAll(response.Body)
-		must(t, response.Body.Close())
+		must.Succeed(t, response.Body.Close())
 		if !bytes.Contains(text, []byte("too large")) {
 			t.Errorf("an upload of 10 GiB: got %s, want \"too large\"", text)
 		}
@@ -90,16 +92,16 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 	for _, name := range []string{`../../../etc/cron.d/x`, `..\..\x`, "a\x00b.mp4", "/etc/passwd", "x.html", `"><script>`} {
 		var form bytes.Buffer
 		w := multipart.NewWriter(&form)
-		must(t, w.WriteField("token", ann.token))
-		must(t, w.WriteField("title", "A polyglot"))
+		must.Succeed(t, w.WriteField("token", ann.token))
+		must.Succeed(t, w.WriteField("title", "A polyglot"))
 		header := textproto.MIMEHeader{}
 		header.Set("Content-Disposition", `form-data; name="data"; filename="`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name)+`"`)
 		header.Set("Content-Type", "text/html")
 		into, err := w.CreatePart(header)
-		must(t, err)
+		must.Succeed(t, err)
 		_, err = into.Write(mp4(html))
-		must(t, err)
-		must(t, w.Close())
+		must.Succeed(t, err)
+		must.Succeed(t, w.Close())
 		r := s.upload(t, nil)
 		r.Header.Set("Content-Type", w.FormDataContentType())
 		setBody(r, form.String())
@@ -113,8 +115,8 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 	}
 	for _, film := range films {
 		response, err := http.Get(film["play_url"].(string))
-		must(t, err)
-		must(t, response.Body.Close())
+		must.Succeed(t, err)
+		must.Succeed(t, response.Body.Close())
 		if header := response.Header; header.Get("Content-Type") != "video/mp4" || !strings.Contains(header.Get("Content-Security-Policy"), "sandbox") || header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("GET %v: got the headers %v, want video/mp4, sandbox and nosniff", film["play_url"], header)
 		}

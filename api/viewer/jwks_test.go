@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"ovation/internal/testing/must"
 )
 
 func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
@@ -52,14 +54,14 @@ func jwks(keys ...map[string]any) []byte {
 func jwksFile(t *testing.T, text []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "jwks.json")
-	must(t, os.WriteFile(path, text, 0o600))
+	must.Succeed(t, os.WriteFile(path, text, 0o600))
 	return path
 }
 
 func TestKeysAreNotConfused(t *testing.T) {
 	public := &keys().rsa.PublicKey
 	der, err := x509.MarshalPKIXPublicKey(public)
-	must(t, err)
+	must.Succeed(t, err)
 	file := jwksFile(t, jwks(
 		jwk("r", public, nil),
 		jwk("e", &keys().ec.PublicKey, nil),
@@ -169,7 +171,7 @@ func TestAFileIsReadAgainForANewKey(t *testing.T) {
 	path := jwksFile(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))
 	a := newAuthenticator(t, Config{JWKS: path, Audience: AnyAudience})
 	a.tokens.keys.pause = 0
-	must(t, os.WriteFile(path, jwks(jwk("2", &keys().ec.PublicKey, map[string]any{"alg": "ES256", "use": "sig"})), 0o600))
+	must.Succeed(t, os.WriteFile(path, jwks(jwk("2", &keys().ec.PublicKey, map[string]any{"alg": "ES256", "use": "sig"})), 0o600))
 	if _, err := a.Token(t.Context(), sign(t, jwt.SigningMethodES256, keys().ec, claims(nil), map[string]any{"kid": "2"})); err != nil {
 		t.Error(err)
 	}
@@ -209,7 +211,7 @@ func TestAKeyThatIsRemovedRevokesItsTokensOnly(t *testing.T) {
 	revoked := make(chan string, 10)
 	identify := func(name string, method jwt.SigningMethod, key any, header map[string]any) func() bool {
 		is, err := a.Token(t.Context(), sign(t, method, key, claims(nil), header))
-		must(t, err)
+		must.Succeed(t, err)
 		return is.OnRevoked(func() { revoked <- name })
 	}
 	rs := jwt.SigningMethodRS256
@@ -248,7 +250,7 @@ func TestAKeyThatIsRemovedRevokesItsTokensOnly(t *testing.T) {
 		wants(step.name, step.want...)
 	}
 	is, err := a.Token(t.Context(), sign(t, rs, keys().rsa, claims(nil), map[string]any{"kid": "1"}))
-	must(t, err)
+	must.Succeed(t, err)
 	set(jwks(second))
 	a.tokens.keys.refresh(t.Context())
 	is.OnRevoked(func() { revoked <- "late" }) // its key was removed during the request

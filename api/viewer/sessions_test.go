@@ -14,13 +14,14 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
 func siteKey(t *testing.T, letter string) SiteKey {
 	t.Helper()
 	key, err := NewSiteKey([]byte(strings.Repeat(letter, ed25519.SeedSize)))
-	must(t, err)
+	must.Succeed(t, err)
 	return key
 }
 
@@ -29,7 +30,7 @@ var accountHolder = storage.User{Tenant: storage.DefaultTenant, UserID: "8900000
 func issue(t *testing.T, by *Signer, generation int64) string {
 	t.Helper()
 	token, _, err := by.Issue(accountHolder, Session{generation, 1_700_000_000})
-	must(t, err)
+	must.Succeed(t, err)
 	return token
 }
 
@@ -41,7 +42,7 @@ func TestATokenOfAnAccountIsItsSession(t *testing.T) {
 		"HS256": {Secret: secret, Key: key, Issuer: "me", Audience: "you", TTL: time.Hour},
 	} {
 		token, expires, err := by.Issue(accountHolder, Session{3, 1_700_000_000})
-		must(t, err)
+		must.Succeed(t, err)
 		is, err := a.Token(t.Context(), token)
 		if err != nil || is.User != accountHolder || is.Session != (Session{3, 1_700_000_000}) || !is.Until.Equal(expires.Add(leeway)) {
 			t.Errorf("%s: got %+v, %v, want %v in session 3 until %v", name, is, err, accountHolder, expires.Add(leeway))
@@ -107,7 +108,7 @@ func TestRevokedTokensAreRefused(t *testing.T) {
 	var mu sync.Mutex
 	for name, token := range map[string]string{"first": first, "second": second} {
 		is, err := a.Token(t.Context(), token)
-		must(t, err)
+		must.Succeed(t, err)
 		wait.Add(1)
 		is.OnRevoked(func() {
 			defer wait.Done()
@@ -152,7 +153,7 @@ func TestRevokedTokensAreRefused(t *testing.T) {
 func TestTheKeySetHoldsPublicKeysOnly(t *testing.T) {
 	// The key and its thumbprint are those of RFC 8037, appendix A.
 	rfc, err := NewSiteKey([]byte("\x9d\x61\xb1\x9d\xef\xfd\x5a\x60\xba\x84\x4a\xf4\x92\xec\x2c\xc4\x44\x49\xc5\x69\x7b\x32\x69\x19\x70\x3b\xac\x03\x1c\xae\x7f\x60"))
-	must(t, err)
+	must.Succeed(t, err)
 	if rfc.ID != "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k" {
 		t.Errorf("got the thumbprint %s, want that of RFC 8037", rfc.ID)
 	}

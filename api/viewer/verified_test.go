@@ -10,6 +10,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -43,7 +44,7 @@ func TestAVerifiedTokenIsNotVerifiedAgain(t *testing.T) {
 	a := newAuthenticator(t, Config{Secret: secret})
 	token := sign(t, jwt.SigningMethodHS256, secret, claims(map[string]any{"tenant": "acme"}), nil)
 	first, err := a.Token(t.Context(), token)
-	must(t, err)
+	must.Succeed(t, err)
 	a.tokens.secret = []byte("another secret, also long enough 01234") // a new verification would fail
 	if again, err := a.Token(t.Context(), token); err != nil || again != first {
 		t.Errorf("the token again: got %v, %v, want the cached %v", again, err, first)

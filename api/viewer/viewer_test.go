@@ -19,6 +19,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"go.uber.org/goleak"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -42,7 +43,7 @@ func newAuthenticator(t *testing.T, cfg Config) *Authenticator {
 	t.Helper()
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	a, err := New(t.Context(), cfg)
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = a.Close() })
 	return a
 }
@@ -60,7 +61,7 @@ func sign(t *testing.T, method jwt.SigningMethod, key any, claims jwt.MapClaims,
 	token := jwt.NewWithClaims(method, claims)
 	maps.Copy(token.Header, header)
 	text, err := token.SignedString(key)
-	must(t, err)
+	must.Succeed(t, err)
 	return text
 }
 
@@ -86,7 +87,7 @@ func TestASignedTokenIsItsUser(t *testing.T) {
 	a := newAuthenticator(t, Config{Secret: secret, Issuer: "https://login.example", Audience: "ovation"})
 	alice := storage.User{Tenant: "acme", UserID: "alice ✓"}
 	token, err := Sign(secret, alice, time.Hour, Issuer("https://login.example"), Audience("ovation"))
-	must(t, err)
+	must.Succeed(t, err)
 	for _, scheme := range []string{"Bearer ", "bearer ", "BEARER  "} {
 		if is, err := a.Authenticate(request("Authorization", scheme+token)); err != nil || is.User != alice || time.Until(is.Until) < time.Hour {
 			t.Errorf("%q: got %v, %v, want %v for an hour", scheme, is, err, alice)
@@ -250,7 +251,7 @@ func TestWithoutAKeyEveryTokenIsRefused(t *testing.T) {
 
 func TestHeadersAreAcceptedInDevelopmentOnly(t *testing.T) {
 	token, err := Sign(secret, storage.User{Tenant: "acme", UserID: "alice"}, time.Hour)
-	must(t, err)
+	must.Succeed(t, err)
 	tests := map[string]struct {
 		dev    DevHeaders
 		host   string
@@ -317,7 +318,7 @@ func TestAProxyTurnsDevHeadersOff(t *testing.T) {
 			t.Errorf("mode %d, a proxy that speaks HTTP/1.0: got %v, want an error", mode, is.User)
 		}
 		token, err := Sign(secret, storage.User{Tenant: "acme", UserID: "alice"}, time.Hour)
-		must(t, err)
+		must.Succeed(t, err)
 		if is, err := ask("X-Forwarded-For", "192.0.2.1", "Authorization", "Bearer "+token); err != nil || is.User.UserID != "alice" {
 			t.Errorf("mode %d, a token through a proxy: got %v, %v, want alice", mode, is.User, err)
 		}
@@ -329,7 +330,7 @@ func TestInvalidConfigIsRejected(t *testing.T) {
 	detour := httptest.NewServer(http.RedirectHandler("http://jwks.example/", http.StatusFound))
 	t.Cleanup(detour.Close)
 	small, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	must(t, err)
+	must.Succeed(t, err)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	tests := map[string]struct {
@@ -374,20 +375,13 @@ func TestCloseMayBeCalledTwice(t *testing.T) {
 
 func BenchmarkToken(b *testing.B) {
 	a, err := New(b.Context(), Config{Secret: secret})
-	must(b, err)
+	must.Succeed(b, err)
 	defer func() { _ = a.Close() }()
 	token, err := Sign(secret, storage.User{Tenant: "acme", UserID: "alice"}, time.Hour)
-	must(b, err)
+	must.Succeed(b, err)
 	for b.Loop() {
 		if _, err := a.Token(b.Context(), token); err != nil {
 			b.Fatal(err)
 		}
-	}
-}
-
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
 	}
 }

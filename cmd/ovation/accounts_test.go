@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // loggedIn is the result of a mutation that begins a session.
@@ -60,30 +63,30 @@ func TestAccountsAreOnEveryNode(t *testing.T) {
 	s.variables["OVATION_ACCOUNTS"], s.variables["OVATION_JWT_SECRET"] = "true", ""
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	alice, err := a.session("register", "Alice")
-	must(t, err)
+	must.Succeed(t, err)
 	again, err := b.session("logIn", "alice")
-	must(t, err)
+	must.Succeed(t, err)
 	if again.User != alice.User || b.viewer(t, alice.Token) != alice.User.UserID || a.viewer(t, again.Token) != alice.User.UserID {
 		t.Errorf("registered %+v; logged in as %+v, with tokens of %q and %q, want one user", alice.User, again.User, b.viewer(t, alice.Token), a.viewer(t, again.Token))
 	}
-	must(t, a.post([]byte(`{"query":"mutation { logOutEverywhere { user { userId } } }"}`), bearer(alice.Token), nil))
+	must.Succeed(t, a.post([]byte(`{"query":"mutation { logOutEverywhere { user { userId } } }"}`), bearer(alice.Token), nil))
 	begin := time.Now()
-	eventually(t, "the other node refuses the token", func() bool { return !b.accepts(again.Token) })
+	await.That(t, "the other node refuses the token", func() bool { return !b.accepts(again.Token) })
 	t.Logf("the other node has learnt of it after %v", time.Since(begin))
 
 	status, _, body := get(t, a.url+"/.well-known/jwks.json")
 	var set struct{ Keys []struct{ Kid, Alg string } }
-	must(t, json.Unmarshal(body, &set))
+	must.Succeed(t, json.Unmarshal(body, &set))
 	if status != http.StatusOK || len(set.Keys) != 3 || set.Keys[1].Alg != "EdDSA" {
 		t.Errorf("GET /.well-known/jwks.json = %d, %s, want 200, three keys, the second for EdDSA", status, body)
 	}
 
 	old, err := a.session("logIn", "Alice")
-	must(t, err)
+	must.Succeed(t, err)
 	s.variables["OVATION_ACCOUNT_KEY"] = "2"
 	rotated := s.start(t, "serve")
 	fresh, err := rotated.session("logIn", "Alice")
-	must(t, err)
+	must.Succeed(t, err)
 	if !rotated.accepts(old.Token) || !a.accepts(fresh.Token) {
 		t.Errorf("nodes with neighbouring keys accept each other's tokens: %t and %t, want true", rotated.accepts(old.Token), a.accepts(fresh.Token))
 	}
@@ -110,18 +113,18 @@ func logOutReaches(t *testing.T, rounds int, bound time.Duration) {
 	pulse := probeNode(t, b)
 	for i := range took {
 		user, err := a.session("register", fmt.Sprint("User ", i))
-		must(t, err)
+		must.Succeed(t, err)
 		conn, err := b.watch(t.Context(), user.Token, map[string]any{"query": messagesSubscription})
-		must(t, err)
+		must.Succeed(t, err)
 		ended := make(chan error, 1)
 		go func() {
 			var got struct{ Messages struct{ ID string } }
 			ended <- nextOn(t.Context(), conn, &got)
 		}()
-		eventually(t, "the stream has begun", func() bool { return b.metric(t, `ovation_subscriptions`) == 1 })
+		await.That(t, "the stream has begun", func() bool { return b.metric(t, `ovation_subscriptions`) == 1 })
 		begun := time.Now()
-		must(t, a.post([]byte(`{"query":"mutation { logOutEverywhere { user { userId } } }"}`), bearer(user.Token), nil))
-		eventually(t, "the other node refuses the token", func() bool { return !b.accepts(user.Token) })
+		must.Succeed(t, a.post([]byte(`{"query":"mutation { logOutEverywhere { user { userId } } }"}`), bearer(user.Token), nil))
+		await.That(t, "the other node refuses the token", func() bool { return !b.accepts(user.Token) })
 		if err := <-ended; websocket.CloseStatus(err) != 4403 {
 			t.Errorf("the stream ended with %v, want close status 4403", err)
 		}

@@ -12,30 +12,32 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // uploadsAvatar uploads a picture with a token and returns the status and the path.
 func (s *server) uploadsAvatar(t *testing.T, token string) (status int, path string) {
 	t.Helper()
 	var picture, form bytes.Buffer
-	must(t, png.Encode(&picture, image.NewGray(image.Rect(0, 0, 30, 20))))
+	must.Succeed(t, png.Encode(&picture, image.NewGray(image.Rect(0, 0, 30, 20))))
 	w := multipart.NewWriter(&form)
 	part, err := w.CreateFormFile("file", "me.png")
-	must(t, err)
+	must.Succeed(t, err)
 	_, err = part.Write(picture.Bytes())
-	must(t, err)
-	must(t, w.Close())
+	must.Succeed(t, err)
+	must.Succeed(t, w.Close())
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/media/avatars", &form)
-	must(t, err)
+	must.Succeed(t, err)
 	request.Header.Set("Content-Type", w.FormDataContentType())
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	response, err := client.Do(request)
-	must(t, err)
+	must.Succeed(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	must(t, err)
+	must.Succeed(t, err)
 	var out struct{ AvatarURL string }
 	if err := json.Unmarshal(body, &out); err != nil {
 		t.Errorf("got status %d, %s, want JSON: %v", response.StatusCode, body, err)
@@ -50,7 +52,7 @@ func TestUploadedAvatarFollowsItsProfile(t *testing.T) {
 	data := emptyData(t)
 	s := serve(t, data)
 	ann, err := s.session("register", "Ann")
-	must(t, err)
+	must.Succeed(t, err)
 	wantFiles := func(after string, want int) {
 		t.Helper()
 		if found, err := filepath.Glob(filepath.Join(data, mediaFolder, "avatars", "*")); err != nil || len(found) != want {
@@ -62,7 +64,7 @@ func TestUploadedAvatarFollowsItsProfile(t *testing.T) {
 		var out struct {
 			User struct{ Profile struct{ AvatarURL string } }
 		}
-		must(t, s.graphQL("alice", fmt.Sprintf(`{ user(userId: %q) { profile { avatarUrl } } }`, ann.User.UserID), &out))
+		must.Succeed(t, s.graphQL("alice", fmt.Sprintf(`{ user(userId: %q) { profile { avatarUrl } } }`, ann.User.UserID), &out))
 		return out.User.Profile.AvatarURL
 	}
 	update := func(avatar string) error {
@@ -73,8 +75,8 @@ func TestUploadedAvatarFollowsItsProfile(t *testing.T) {
 		t.Fatalf("got status %d, %q, and the avatar %q, want 201 and the same path", status, path, shown())
 	}
 	served, err := client.Get(s.url + path)
-	must(t, err)
-	must(t, served.Body.Close())
+	must.Succeed(t, err)
+	must.Succeed(t, served.Body.Close())
 	if served.StatusCode != http.StatusOK || served.Header.Get("Content-Type") != "image/jpeg" {
 		t.Errorf("GET %s: got status %d, %v, want 200, image/jpeg", path, served.StatusCode, served.Header)
 	}
@@ -83,7 +85,7 @@ func TestUploadedAvatarFollowsItsProfile(t *testing.T) {
 		t.Errorf("the avatar for mini Douyin clients is %q, want %q", got, s.url+path)
 	}
 	wantFiles("the upload", 1)
-	must(t, update(`""`))
+	must.Succeed(t, update(`""`))
 	wantFiles("the removal", 0)
 	if err := update(`"` + path + `"`); err == nil || !strings.Contains(err.Error(), "/media/avatars") {
 		t.Errorf("naming a removed picture: got %v, want that it must be uploaded", err)

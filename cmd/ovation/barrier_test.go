@@ -7,6 +7,9 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // watermarks selects the number of partitions that have passed the latest barrier, or -1
@@ -17,7 +20,7 @@ const watermarks = `SELECT CASE WHEN m.barrier = 0 THEN -1 ELSE (SELECT count(*)
 func (s *server) queryAsAlice(t *testing.T, video string) reply {
 	t.Helper()
 	var got struct{ Interactive reply }
-	must(t, s.graphQL("alice", `{ interactive(biz: "video", bizId: "`+video+`") { `+shown+` } }`, &got))
+	must.Succeed(t, s.graphQL("alice", `{ interactive(biz: "video", bizId: "`+video+`") { `+shown+` } }`, &got))
 	return got.Interactive
 }
 
@@ -31,7 +34,7 @@ func (s *server) mutateAsAlice(t *testing.T, mutation, video string) (durability
 			Interactive reply
 		}
 	}
-	must(t, s.graphQL("alice", `mutation { did: `+mutation+`(input: {biz: "video", bizId: "`+video+`"}) { durability interactive { `+shown+` } } }`, &got))
+	must.Succeed(t, s.graphQL("alice", `mutation { did: `+mutation+`(input: {biz: "video", bizId: "`+video+`"}) { durability interactive { `+shown+` } } }`, &got))
 	return got.Did.Durability, got.Did.Interactive
 }
 
@@ -46,15 +49,15 @@ func TestAnswersAreLiveOnceWorkersHavePassedTheBarrier(t *testing.T) {
 	if _, got := node.mutateAsAlice(t, "like", "1"); got.Liked == nil {
 		t.Errorf("after the first like Alice is shown %+v, want it liked", got)
 	}
-	eventually(t, "replies are LIVE initially", func() bool { return node.queryAsAlice(t, "1").Freshness == "LIVE" })
+	await.That(t, "replies are LIVE initially", func() bool { return node.queryAsAlice(t, "1").Freshness == "LIVE" })
 	for round, lose := range []func(){
 		func() { redis.flush(t) },
 		func() { redis.kill(); redis.start(t) },
 	} {
 		before := s.queryInt(t, `SELECT barrier FROM mirror`)
 		lose()
-		eventually(t, "the next epoch begins", func() bool { return s.queryInt(t, `SELECT barrier FROM mirror`) > before })
-		eventually(t, "answers are LIVE", func() bool {
+		await.That(t, "the next epoch begins", func() bool { return s.queryInt(t, `SELECT barrier FROM mirror`) > before })
+		await.That(t, "answers are LIVE", func() bool {
 			got := node.queryAsAlice(t, "1")
 			if got.Freshness != "LIVE" {
 				return false
@@ -76,7 +79,7 @@ func TestUnlikeOfALikeLostByRedisWins(t *testing.T) {
 	// If RabbitMQ confirms too late, an action is persisted directly. Each try therefore has
 	// another video, until both actions are QUEUED.
 	number, video := 0, ""
-	eventually(t, "a lost like and a later unlike are QUEUED", func() bool {
+	await.That(t, "a lost like and a later unlike are QUEUED", func() bool {
 		number++
 		video = strconv.Itoa(number)
 		durability, got := node.mutateAsAlice(t, "like", video)
@@ -88,8 +91,8 @@ func TestUnlikeOfALikeLostByRedisWins(t *testing.T) {
 		}
 		before := s.queryInt(t, `SELECT barrier FROM mirror`)
 		redis.flush(t)
-		eventually(t, "the next epoch begins", func() bool { return s.queryInt(t, `SELECT barrier FROM mirror`) > before })
-		eventually(t, "the node no longer shows the like", func() bool { return node.queryAsAlice(t, video).Liked == nil })
+		await.That(t, "the next epoch begins", func() bool { return s.queryInt(t, `SELECT barrier FROM mirror`) > before })
+		await.That(t, "the node no longer shows the like", func() bool { return node.queryAsAlice(t, video).Liked == nil })
 		if passed := s.queryInt(t, watermarks); passed != 0 {
 			t.Errorf("without a worker, %d partitions have passed the barrier, want 0", passed)
 		}
@@ -103,7 +106,7 @@ func TestUnlikeOfALikeLostByRedisWins(t *testing.T) {
 		return durability == "QUEUED"
 	})
 	s.start(t, "work")
-	eventually(t, "answers are LIVE", func() bool { return node.queryAsAlice(t, video).Freshness == "LIVE" })
+	await.That(t, "answers are LIVE", func() bool { return node.queryAsAlice(t, video).Freshness == "LIVE" })
 	if passed := s.queryInt(t, watermarks); passed != 4 {
 		t.Errorf("%d partitions have passed the barrier, want 4", passed)
 	}
@@ -120,10 +123,10 @@ func TestUnlikeOfALikeLostByRedisWins(t *testing.T) {
 func (r *ownRedis) flush(t *testing.T) {
 	t.Helper()
 	c, err := net.Dial("tcp", r.at)
-	must(t, err)
+	must.Succeed(t, err)
 	defer c.Close()
 	_, err = io.WriteString(c, "FLUSHALL\r\n")
-	must(t, err)
+	must.Succeed(t, err)
 	if said, err := bufio.NewReader(c).ReadString('\n'); err != nil || said != "+OK\r\n" {
 		t.Fatalf("FLUSHALL = %q, %v, want +OK", said, err)
 	}
@@ -138,6 +141,6 @@ func (s *server) metric(t *testing.T, name string) float64 {
 		t.Fatalf("/metrics does not expose %s", name)
 	}
 	value, err := strconv.ParseFloat(string(found[1]), 64)
-	must(t, err)
+	must.Succeed(t, err)
 	return value
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"ovation/cmd/ovation/internal/demo"
+	"ovation/internal/testing/must"
 )
 
 // TestLongPagesInABrowser checks the pages of the embedded mode in headless Chromium.
@@ -93,7 +94,7 @@ func TestLongStoryInABrowserOverServices(t *testing.T) {
 func runBrowserStory(t *testing.T, url, covers string) {
 	t.Helper()
 	clip := filepath.Join(t.TempDir(), "clip.mp4")
-	must(t, os.WriteFile(clip, demo.Still("sea"), 0o600))
+	must.Succeed(t, os.WriteFile(clip, demo.Still("sea"), 0o600))
 	browserTest{script: "story.mjs", url: url, environ: []string{"OVATION_CHECK_CLIP=" + clip, "OVATION_CHECK_COVERS=" + covers}}.check(t)
 }
 
@@ -126,11 +127,11 @@ func (b browserTest) check(t *testing.T) {
 	command := exec.CommandContext(t.Context(), "node", filepath.Join("../../web/check", b.script), b.url, t.ArtifactDir())
 	command.Env = append(append(os.Environ(), b.environ...), "OVATION_CHECK_TOKENS="+b.tokens)
 	stdin, err := command.StdinPipe()
-	must(t, err)
+	must.Succeed(t, err)
 	stdout, err := command.StdoutPipe()
-	must(t, err)
+	must.Succeed(t, err)
 	command.Stderr = command.Stdout
-	must(t, command.Start())
+	must.Succeed(t, command.Start())
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() {
 		t.Log(lines.Text())
@@ -143,7 +144,7 @@ func (b browserTest) check(t *testing.T) {
 			continue
 		}
 		_, err := stdin.Write([]byte("\n"))
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	if err := errors.Join(lines.Err(), command.Wait()); err != nil {
 		t.Error(err)

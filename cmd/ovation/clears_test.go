@@ -4,6 +4,9 @@ import (
 	"maps"
 	"net/url"
 	"testing"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // reactionReply is the reply to a mutation sent by react.
@@ -20,7 +23,7 @@ type reactionReply struct {
 func (s *server) react(t *testing.T, mutation string) (changed *bool, reaction string) {
 	t.Helper()
 	var got reactionReply
-	eventually(t, mutation+" is possible", func() bool {
+	await.That(t, mutation+" is possible", func() bool {
 		return s.graphQL("alice", `mutation { did: `+mutation+`(input: {biz: "video", bizId: "movie"}) { changed interactive { liked { reaction } } } }`, &got) == nil
 	})
 	if liked := got.Did.Interactive.Liked; liked != nil {
@@ -54,14 +57,14 @@ func TestUnlikeKeepsADislikeDuringOutages(t *testing.T) {
 			epoch := s.queryInt(t, "SELECT epoch FROM mirror")
 			redis.kill()
 			redis.start(t)
-			eventually(t, "the next epoch begins", func() bool { return s.queryInt(t, "SELECT epoch FROM mirror") > epoch })
+			await.That(t, "the next epoch begins", func() bool { return s.queryInt(t, "SELECT epoch FROM mirror") > epoch })
 		}, false},
 		"reading the epoch": {func(t *testing.T, _ *site, _ *ownRedis, to map[string]*proxy, node *server) {
 			t.Helper()
 			to["OVATION_POSTGRES_URL"].set(true)
-			eventually(t, "the node no longer trusts its epoch", func() bool {
+			await.That(t, "the node no longer trusts its epoch", func() bool {
 				var seen movieReply
-				must(t, node.graphQL("alice", movieQuery, &seen))
+				must.Succeed(t, node.graphQL("alice", movieQuery, &seen))
 				return seen.Interactive.Freshness != "LIVE"
 			})
 		}, true},
@@ -79,9 +82,9 @@ func TestUnlikeKeepsADislikeDuringOutages(t *testing.T) {
 				})
 			}
 			node := through.start(t, "serve")
-			must(t, node.graphQL("alice", `mutation { dislike(input: {biz: "video", bizId: "movie"}) { changed } }`, nil))
+			must.Succeed(t, node.graphQL("alice", `mutation { dislike(input: {biz: "video", bizId: "movie"}) { changed } }`, nil))
 			disliked := func() bool { return s.queryInt(t, "SELECT count(*) FROM user_reaction WHERE state = 2") == 1 }
-			eventually(t, "the dislike is persisted", disliked)
+			await.That(t, "the dislike is persisted", disliked)
 
 			c.fails(t, s, redis, to, node)
 			for _, step := range []struct{ mutation, leaves string }{
@@ -107,8 +110,8 @@ func TestUnlikeKeepsADislikeDuringOutages(t *testing.T) {
 			if redis.run.ProcessState != nil { // it was killed
 				redis.start(t)
 			}
-			eventually(t, "a like is possible", func() bool { return node.graphQL("bob", likeMovie, nil) == nil }) // follows all actions of alice
-			eventually(t, "everything is persisted", func() bool { return s.likes(t) == 1 && disliked() })
+			await.That(t, "a like is possible", func() bool { return node.graphQL("bob", likeMovie, nil) == nil }) // follows all actions of alice
+			await.That(t, "everything is persisted", func() bool { return s.likes(t) == 1 && disliked() })
 			s.run(t, "verify").want(t, 0, "0 differences; ")
 		})
 	}

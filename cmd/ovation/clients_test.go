@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ovation/internal/testing/must"
 )
 
 // clientEvent is a line that web/check/subscriptions.mjs prints.
@@ -42,17 +44,17 @@ func TestClientsOfNpm(t *testing.T) {
 	command := exec.Command("node", "../../web/check/subscriptions.mjs", s.url+"/graphql", "video", "1", "alice")
 	command.Stderr = os.Stderr
 	stdin, err := command.StdinPipe()
-	must(t, err)
+	must.Succeed(t, err)
 	stdout, err := command.StdoutPipe()
-	must(t, err)
-	must(t, command.Start())
+	must.Succeed(t, err)
+	must.Succeed(t, command.Start())
 	watchers := &npmClients{t: t, clientEvents: make(chan clientEvent, 1000), last: map[string]clientEvent{}}
 	go watchers.read(bufio.NewScanner(stdout))
 	t.Cleanup(func() {
-		must(t, stdin.Close())
+		must.Succeed(t, stdin.Close())
 		for range watchers.clientEvents { // until the script has ended
 		}
-		must(t, command.Wait())
+		must.Succeed(t, command.Wait())
 	})
 
 	watchers.await(0, "")

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // startAt runs the given command ("serve" or "work") in this process and waits until it
@@ -27,7 +30,7 @@ func (s *site) startAt(t *testing.T, ahead time.Duration, command string, flags 
 		<-over
 	})
 	n := &server{as: as, ended: over, log: stderr.String, signal: cancel}
-	eventually(t, command+" listens", func() bool {
+	await.That(t, command+" listens", func() bool {
 		if isClosed(over) {
 			t.Fatalf("%s ended before it listened: %s", command, stderr)
 		}
@@ -52,9 +55,9 @@ func (r *ownRedis) url() string { return "redis://" + r.at }
 func (s *site) queryInt(t *testing.T, query string) (n int64) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), s.variables["OVATION_POSTGRES_URL"])
-	must(t, err)
+	must.Succeed(t, err)
 	defer c.Close(context.Background())
-	must(t, c.QueryRow(t.Context(), query).Scan(&n))
+	must.Succeed(t, c.QueryRow(t.Context(), query).Scan(&n))
 	return n
 }
 
@@ -82,11 +85,11 @@ func TestUnlikeThroughANodeWithASlowClockWins(t *testing.T) {
 		through  *server
 		mutation string
 	}{{a, "like"}, {b, "unlike"}} {
-		must(t, step.through.graphQL("alice", `mutation { `+step.mutation+`(input: {biz: "video", bizId: "movie"}) { changed } }`, nil))
+		must.Succeed(t, step.through.graphQL("alice", `mutation { `+step.mutation+`(input: {biz: "video", bizId: "movie"}) { changed } }`, nil))
 	}
 	redis.start(t)
 	s.start(t, "work")
-	eventually(t, "the like and the unlike are persisted", func() bool { return s.queryInt(t, "SELECT count(*) FROM inbox") == 2 })
+	await.That(t, "the like and the unlike are persisted", func() bool { return s.queryInt(t, "SELECT count(*) FROM inbox") == 2 })
 	if n := s.likes(t); n != 0 {
 		t.Errorf("%d likes are stored after a like and its unlike, want 0", n)
 	}
@@ -103,6 +106,6 @@ func TestNodeWithALargeClockSkewIsNotReady(t *testing.T) {
 		behind := s.startAt(t, -time.Minute, command, "--max-clock-skew=30s")
 		behind.wantUnready(t, "clock is ", "behind the database's")
 		allowed := s.startAt(t, time.Minute, command, "--max-clock-skew=2m")
-		eventually(t, "a node with --max-clock-skew=2m is ready", func() bool { return allowed.ready() == 200 })
+		await.That(t, "a node with --max-clock-skew=2m is ready", func() bool { return allowed.ready() == 200 })
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // comment is a comment with the fields that tests request.
@@ -32,7 +35,7 @@ const (
 // comments returns the movie's comments as a node shows them.
 func (s *server) comments(t *testing.T, order string) (out commentsReply) {
 	t.Helper()
-	must(t, s.graphQL("", fmt.Sprintf(commentsQuery, order), &out))
+	must.Succeed(t, s.graphQL("", fmt.Sprintf(commentsQuery, order), &out))
 	return out
 }
 
@@ -60,7 +63,7 @@ func commentsOnEveryNode(t *testing.T, nodes []*server) {
 	var streams, writers sync.WaitGroup
 	for _, node := range nodes {
 		conn, err := node.watch(t.Context(), "", map[string]any{"query": commentsSubscription, "variables": map[string]any{"a": cursor}})
-		must(t, err)
+		must.Succeed(t, err)
 		t.Cleanup(func() { _ = conn.CloseNow() })
 		streams.Go(func() {
 			left := map[string]bool{}
@@ -128,9 +131,9 @@ func commentsOnEveryNode(t *testing.T, nodes []*server) {
 	// Likes pass through the queue, so the order of the comments changes only later.
 	liked := nodes[0].comments(t, "OLDEST").Interactive.Comments.Edges[3].Node
 	for u := range users {
-		must(t, nodes[u%2].graphQL(fmt.Sprintf("user-%d", u), fmt.Sprintf(`mutation { like(input: {biz: "comment", bizId: %q}) { changed } }`, liked.CommentID), nil))
+		must.Succeed(t, nodes[u%2].graphQL(fmt.Sprintf("user-%d", u), fmt.Sprintf(`mutation { like(input: {biz: "comment", bizId: %q}) { changed } }`, liked.CommentID), nil))
 	}
-	eventually(t, "the liked comment is the first", func() bool {
+	await.That(t, "the liked comment is the first", func() bool {
 		first := nodes[1].comments(t, "TOP").Interactive.Comments.Edges[0].Node
 		return first.ID == liked.ID && first.Interactive.LikeCount == users
 	})

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"ovation/internal/testing/must"
 )
 
 // completionScript writes the completion script of a shell to a file, and returns its
@@ -18,7 +20,7 @@ func completionScript(t *testing.T, shell string) string {
 	printed := call(t, environment(), "completion", shell)
 	printed.want(t, 0, "ovation completion "+shell)
 	path := filepath.Join(t.TempDir(), "completion")
-	must(t, os.WriteFile(path, []byte(printed.stdout), 0o600))
+	must.Succeed(t, os.WriteFile(path, []byte(printed.stdout), 0o600))
 	return path
 }
 
@@ -78,7 +80,7 @@ func TestBashCompletes(t *testing.T) {
 func commandNames(t *testing.T) (names []string) {
 	t.Helper()
 	parser, err := kong.New(&commandLine{}, kong.Name("ovation"), mappers())
-	must(t, err)
+	must.Succeed(t, err)
 	for _, command := range parser.Model.Children {
 		if !command.Hidden {
 			names = append(names, command.Name)
@@ -91,11 +93,11 @@ func commandNames(t *testing.T) (names []string) {
 // script without an error.
 func TestCompletionsAreComplete(t *testing.T) {
 	parser, err := kong.New(&commandLine{}, kong.Name("ovation"), mappers())
-	must(t, err)
+	must.Succeed(t, err)
 	for shell, flag := range map[string]string{"bash": "--", "zsh": "--", "fish": "-l "} {
 		path := completionScript(t, shell)
 		text, err := os.ReadFile(path)
-		must(t, err)
+		must.Succeed(t, err)
 		for _, command := range parser.Model.Leaves(true) {
 			if at := " " + command.Path(); !strings.Contains(string(text), "'"+at+"'") {
 				t.Errorf("%s does not know %q", shell, at)

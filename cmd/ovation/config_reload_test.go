@@ -8,13 +8,16 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // replaceFile replaces a file in one step.
 func replaceFile(tb testing.TB, path, text string) {
 	tb.Helper()
-	must(tb, os.WriteFile(path+".new", []byte(text), 0o600))
-	must(tb, os.Rename(path+".new", path))
+	must.Succeed(tb, os.WriteFile(path+".new", []byte(text), 0o600))
+	must.Succeed(tb, os.Rename(path+".new", path))
 }
 
 // TestReloadsLoseNoRequest replaces the configuration while clients send operations of two
@@ -59,9 +62,9 @@ func TestReloadsLoseNoRequest(t *testing.T) {
 		t.Helper()
 		before, seen := strings.Count(s.log(), logged), done.Load()
 		replaceFile(t, path, text)
-		must(t, syscall.Kill(s.pid, syscall.SIGHUP))
-		eventually(t, logged, func() bool { return strings.Count(s.log(), logged) > before })
-		eventually(t, "there are more replies", func() bool { return done.Load() > seen+8 || t.Failed() })
+		must.Succeed(t, syscall.Kill(s.pid, syscall.SIGHUP))
+		await.That(t, logged, func() bool { return strings.Count(s.log(), logged) > before })
+		await.That(t, "there are more replies", func() bool { return done.Load() > seen+8 || t.Failed() })
 	}
 	const ok = `"msg":"reloaded","what":"--config ` // followed by the path
 	for range 5 {
@@ -81,11 +84,11 @@ func TestReloadsLoseNoRequest(t *testing.T) {
 	if got := valid(); got != "0" || !strings.Contains(s.log(), "the previous state remains in use") {
 		t.Errorf("after a file that is not valid, ovation_config_valid is %q, want 0, and the log has it:\n%s", got, s.log())
 	}
-	must(t, os.Remove(path))
-	must(t, syscall.Kill(s.pid, syscall.SIGHUP))
-	eventually(t, "the missing file is logged", func() bool { return strings.Contains(s.log(), "no such file") })
+	must.Succeed(t, os.Remove(path))
+	must.Succeed(t, syscall.Kill(s.pid, syscall.SIGHUP))
+	await.That(t, "the missing file is logged", func() bool { return strings.Contains(s.log(), "no such file") })
 	before := firsts.Load()
-	eventually(t, "the first configuration remains in use", func() bool { return firsts.Load() > before+8 || t.Failed() })
+	await.That(t, "the first configuration remains in use", func() bool { return firsts.Load() > before+8 || t.Failed() })
 	reload(second, ok)
 	if got := valid(); got != "1" {
 		t.Errorf("after a valid file, ovation_config_valid is %q, want 1", got)

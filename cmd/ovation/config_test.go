@@ -11,6 +11,7 @@ import (
 
 	"ovation/api/codes"
 	"ovation/api/viewer"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -18,7 +19,7 @@ import (
 func configFile(tb testing.TB, text string) string {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "ovation.yaml")
-	must(tb, os.WriteFile(path, []byte(text), 0o600))
+	must.Succeed(tb, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -51,7 +52,7 @@ func (s *server) tokens(tb testing.TB) {
 		tenant, id, _ := strings.Cut(user, "/")
 		id, scope, _ := strings.Cut(id, "/")
 		token, err := viewer.Sign([]byte(configSecret), storage.User{Tenant: tenant, UserID: id}, time.Hour, viewer.Scope(scope))
-		must(tb, err)
+		must.Succeed(tb, err)
 		return map[string]string{"Authorization": "Bearer " + token}
 	}
 }
@@ -104,7 +105,7 @@ func (s *server) shown(t *testing.T, user, biz, id string) (out shownCounts) {
 	if user != "" {
 		likers = "likers { edges { node { user { userId } } } }"
 	}
-	must(t, s.graphQL(user, fmt.Sprintf(`{ interactive(biz: %q, bizId: %q) { likeCount readCount commentCount freshness liked { id } %s } }`, biz, id, likers), &out))
+	must.Succeed(t, s.graphQL(user, fmt.Sprintf(`{ interactive(biz: %q, bizId: %q) { likeCount readCount commentCount freshness liked { id } %s } }`, biz, id, likers), &out))
 	return out
 }
 
@@ -186,34 +187,34 @@ func enforcedByGraphQL(t *testing.T, s *server) {
 		{other, do("follow", "article", "2")},
 		{"", do("read", "photo", "2")},
 	} {
-		must(t, s.graphQL(c[0], c[1], nil))
+		must.Succeed(t, s.graphQL(c[0], c[1], nil))
 	}
 
 	// Two likes a minute, whatever is taken back.
-	must(t, s.graphQL(fan, do("unlike", "article", "1"), nil))
-	must(t, s.graphQL(fan, do("like", "article", "2"), nil))
+	must.Succeed(t, s.graphQL(fan, do("unlike", "article", "1"), nil))
+	must.Succeed(t, s.graphQL(fan, do("like", "article", "2"), nil))
 	s.refused(t, fan, do("like", "article", "3"), codes.RateLimited, `"retryAfter":`)
-	must(t, s.graphQL("default/eve/fan", do("like", "article", "3"), nil)) // another user
-	must(t, s.graphQL(fan, do("like", "photo", "3"), nil))                 // another kind
+	must.Succeed(t, s.graphQL("default/eve/fan", do("like", "article", "3"), nil)) // another user
+	must.Succeed(t, s.graphQL(fan, do("like", "photo", "3"), nil))                 // another kind
 
 	// A long comment cannot be written by editing a short one either.
 	var written struct {
 		AddComment struct{ Comment struct{ ID string } }
 	}
-	must(t, s.graphQL(fan, remark("article", "short"), &written))
+	must.Succeed(t, s.graphQL(fan, remark("article", "short"), &written))
 	edit := func(text string) string {
 		return fmt.Sprintf(`mutation { editComment(input: {id: %q, text: %q}) { comment { text } } }`, written.AddComment.Comment.ID, text)
 	}
 	s.refused(t, fan, edit(strings.Repeat("x", 21)), codes.BadUserInput, "input.text is 21 characters long; at most 20 are allowed")
 	s.refused(t, "default/ann", edit("new"), codes.Unauthenticated, "scope holds fan")
-	must(t, s.graphQL(fan, edit("new"), nil))
-	must(t, s.graphQL("default/ann", fmt.Sprintf(`mutation { deleteComment(input: {id: %q}) { deletedId } }`, written.AddComment.Comment.ID), nil))
+	must.Succeed(t, s.graphQL(fan, edit("new"), nil))
+	must.Succeed(t, s.graphQL("default/ann", fmt.Sprintf(`mutation { deleteComment(input: {id: %q}) { deletedId } }`, written.AddComment.Comment.ID), nil))
 }
 
 func hiddenByGraphQL(t *testing.T, s *server) {
 	t.Helper()
 	const author, bob, eve = "default/ann", "default/bob", "default/eve"
-	must(t, s.graphQL("default/cms/subjects:write", `mutation { declareSubjects(input: {subjects: [{biz: "photo", bizId: "9", author: "ann"}]}) { durability } }`, nil))
+	must.Succeed(t, s.graphQL("default/cms/subjects:write", `mutation { declareSubjects(input: {subjects: [{biz: "photo", bizId: "9", author: "ann"}]}) { durability } }`, nil))
 	var liked struct {
 		Like struct {
 			Changed     bool
@@ -224,11 +225,11 @@ func hiddenByGraphQL(t *testing.T, s *server) {
 			}
 		}
 	}
-	must(t, s.graphQL(bob, `mutation { like(input: {biz: "photo", bizId: "9"}) { changed interactive { likeCount freshness liked { id } } } }`, &liked))
+	must.Succeed(t, s.graphQL(bob, `mutation { like(input: {biz: "photo", bizId: "9"}) { changed interactive { likeCount freshness liked { id } } } }`, &liked))
 	if of := liked.Like; !of.Changed || of.Interactive.LikeCount != 0 || of.Interactive.Freshness != "HIDDEN" || of.Interactive.Liked.ID == "" {
 		t.Errorf("the payload of a like of hidden counts is %+v", liked)
 	}
-	must(t, s.graphQL(bob, do("like", "comment", "5"), nil)) // public
+	must.Succeed(t, s.graphQL(bob, do("like", "comment", "5"), nil)) // public
 	if seen := s.shown(t, author, "photo", "9").Interactive; seen.LikeCount != 1 || seen.Freshness != "LIVE" || len(seen.Likers.Edges) != 1 || seen.Likers.Edges[0].Node.User.UserID != "bob" {
 		t.Errorf("the author sees %+v, want the like of bob", seen)
 	}
@@ -249,7 +250,7 @@ func hiddenByGraphQL(t *testing.T, s *server) {
 			}
 			Node *struct{ ID string }
 		}
-		must(t, s.graphQL(user, fmt.Sprintf(`{ user(userId: "bob") { likes { edges { node { id } } } } node(id: %q) { id } }`, liked.Like.Interactive.Liked.ID), &listed))
+		must.Succeed(t, s.graphQL(user, fmt.Sprintf(`{ user(userId: "bob") { likes { edges { node { id } } } } node(id: %q) { id } }`, liked.Like.Interactive.Liked.ID), &listed))
 		// bob also likes comment 1.
 		if got := len(listed.User.Likes.Edges) - 1; got != want || (listed.Node != nil) != (user != eve) {
 			t.Errorf("%s sees %d likes of bob, and the one of the photo by its id: %v; want %d", user, got, listed.Node != nil, want)
@@ -260,25 +261,25 @@ func hiddenByGraphQL(t *testing.T, s *server) {
 // hiddenLive checks that events hide what queries hide.
 func hiddenLive(t *testing.T, s *server) {
 	t.Helper()
-	must(t, s.graphQL("default/cms/subjects:write", `mutation { declareSubjects(input: {subjects: [{biz: "video", bizId: "movie", author: "ann"}]}) { durability } }`, nil))
+	must.Succeed(t, s.graphQL("default/cms/subjects:write", `mutation { declareSubjects(input: {subjects: [{biz: "video", bizId: "movie", author: "ann"}]}) { durability } }`, nil))
 	all := watchers(t, s, "", "", "default/ann", "default/eve")
 	anonymous, other, author, eve := all[0], all[1], all[2], all[3]
-	must(t, s.graphQL("default/bob", do("like", "video", "movie"), nil))
-	must(t, author.until(t.Context(), func(e event) bool { return e.LikeCount == 1 && e.Freshness == "LIVE" }))
+	must.Succeed(t, s.graphQL("default/bob", do("like", "video", "movie"), nil))
+	must.Succeed(t, author.until(t.Context(), func(e event) bool { return e.LikeCount == 1 && e.Freshness == "LIVE" }))
 	for _, one := range []*follower{anonymous, other} {
-		must(t, one.until(t.Context(), func(e event) bool { return e.Version >= author.last.Version }))
+		must.Succeed(t, one.until(t.Context(), func(e event) bool { return e.Version >= author.last.Version }))
 		if one.last.LikeCount != 0 || one.last.Freshness != "HIDDEN" {
 			t.Errorf("an anonymous viewer received %+v, want hidden counts", one.last)
 		}
 	}
 	// The like of bob is no event for eve, but the own one is.
-	must(t, s.graphQL("default/eve", do("like", "video", "movie"), nil))
-	must(t, eve.next(t.Context()))
+	must.Succeed(t, s.graphQL("default/eve", do("like", "video", "movie"), nil))
+	must.Succeed(t, eve.next(t.Context()))
 	if eve.last.Liked == nil || eve.last.LikeCount != 0 || eve.last.Freshness != "HIDDEN" || len(eve.took) != 2 {
 		t.Errorf("eve received %+v as event %d, want the own like with hidden counts as the second", eve.last, len(eve.took))
 	}
 	for _, one := range all {
-		must(t, one.conn.CloseNow())
+		must.Succeed(t, one.conn.CloseNow())
 	}
 }
 

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // follow makes the given user follow the user "star", and returns the action's
@@ -89,9 +92,9 @@ func withoutDatabase(t *testing.T, bound time.Duration, fails func(*testing.T, *
 	through, between := s.throughProxy(t, "OVATION_POSTGRES_URL")
 	node := through.start(t, "serve")
 	kept, err := node.addComment("alice", "kept")
-	must(t, err)
+	must.Succeed(t, err)
 	unwanted, err := node.addComment("alice", "unwanted")
-	must(t, err)
+	must.Succeed(t, err)
 
 	back := fails(t, between)
 	pulse := probeNode(t, node)
@@ -142,11 +145,11 @@ func withoutDatabase(t *testing.T, bound time.Duration, fails func(*testing.T, *
 	within(t, "the slowest refusal once the breakers have opened", slowestLate, pauseLate, bound)
 
 	back()
-	eventually(t, "comments are accepted again", func() bool { _, err := node.addComment("alice", "again"); return err == nil })
+	await.That(t, "comments are accepted again", func() bool { _, err := node.addComment("alice", "again"); return err == nil })
 	for i := range round { // an unacknowledged request may have succeeded
 		_, err := node.addComment("alice", fmt.Sprint("comment ", i))
-		must(t, err)
-		eventually(t, "a follow is possible", func() bool { _, err := node.follow(fmt.Sprint("user-", i)); return err == nil })
+		must.Succeed(t, err)
+		await.That(t, "a follow is possible", func() bool { _, err := node.follow(fmt.Sprint("user-", i)); return err == nil })
 	}
 	if err := node.deleteComment("alice", unwanted.ID); err != nil && !isNotFound(err) {
 		t.Error(err)
@@ -154,7 +157,7 @@ func withoutDatabase(t *testing.T, bound time.Duration, fails func(*testing.T, *
 	if n := node.comments(t, "NEWEST").Interactive.CommentCount; n != round+2 {
 		t.Errorf("commentCount = %d, want %d", n, round+2)
 	}
-	eventually(t, "every follow is counted", func() bool { return s.followers(t) == round })
+	await.That(t, "every follow is counted", func() bool { return s.followers(t) == round })
 	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
@@ -168,26 +171,26 @@ func TestCommentsAndFollowsContinueWithoutRedis(t *testing.T) {
 	for i := range rounds {
 		here, there, user, text := nodes[i%2], nodes[(i+1)%2], fmt.Sprint("user-", i), fmt.Sprint("comment ", i)
 		said, err := here.addComment(user, text)
-		must(t, err)
+		must.Succeed(t, err)
 		unwanted, err := here.addComment(user, text+", unwanted")
-		must(t, err)
-		must(t, there.editComment(user, said.ID, text+", edited"))
-		must(t, there.deleteComment(user, unwanted.ID))
+		must.Succeed(t, err)
+		must.Succeed(t, there.editComment(user, said.ID, text+", edited"))
+		must.Succeed(t, there.deleteComment(user, unwanted.ID))
 		seen := here.comments(t, "NEWEST").Interactive
 		if seen.CommentCount != i+1 || len(seen.Comments.Edges) == 0 || seen.Comments.Edges[0].Node.Text != text+", edited" {
 			t.Errorf("without Redis, in round %d: got %+v, want %d comments, the latest one edited", i, seen, i+1)
 		}
-		eventually(t, "the comment is liked", func() bool {
+		await.That(t, "the comment is liked", func() bool {
 			return there.graphQL(user, fmt.Sprintf(`mutation { like(input: {biz: "comment", bizId: %q}) { durability } }`, said.CommentID), nil) == nil
 		})
-		eventually(t, "the star is followed", func() bool { _, err := here.follow(user); return err == nil })
+		await.That(t, "the star is followed", func() bool { _, err := here.follow(user); return err == nil })
 	}
-	eventually(t, "every like and every follow is counted", func() bool { return s.followers(t) == rounds && s.likes(t) == rounds })
+	await.That(t, "every like and every follow is counted", func() bool { return s.followers(t) == rounds && s.likes(t) == rounds })
 	redis.start(t)
-	eventually(t, "both nodes show the comments and likes", func() bool {
+	await.That(t, "both nodes show the comments and likes", func() bool {
 		for _, node := range nodes {
 			var got struct{ Interactive struct{ FollowerCount int } }
-			must(t, node.graphQL("", `{ interactive(biz: "user", bizId: "star") { followerCount } }`, &got))
+			must.Succeed(t, node.graphQL("", `{ interactive(biz: "user", bizId: "star") { followerCount } }`, &got))
 			if got.Interactive.FollowerCount != rounds || node.comments(t, "TOP").Interactive.CommentCount != rounds {
 				return false
 			}

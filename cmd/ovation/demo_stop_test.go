@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"ovation/cmd/ovation/internal/demo/picture"
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // TestStoppingWhileTheDemoIsAdded stops a server while it renders the clips of the demo.
@@ -17,7 +19,7 @@ func TestStoppingWhileTheDemoIsAdded(t *testing.T) {
 	tools, data := t.TempDir(), t.TempDir()
 	drawing := filepath.Join(tools, "drawing")
 	script := "#!/bin/sh\n: > " + drawing + "\nexec /bin/sleep 60\n"
-	must(t, os.WriteFile(filepath.Join(tools, "ffmpeg"), []byte(script), 0o700))
+	must.Succeed(t, os.WriteFile(filepath.Join(tools, "ffmpeg"), []byte(script), 0o700))
 	t.Setenv("PATH", tools)
 
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -27,7 +29,7 @@ func TestStoppingWhileTheDemoIsAdded(t *testing.T) {
 	go func() {
 		code <- run(ctx, []string{"dev", "--demo", "--addr=127.0.0.1:0", "--data=" + data}, environment(), strings.NewReader(""), stdout, stderr)
 	}()
-	eventually(t, "ffmpeg has been started", func() bool {
+	await.That(t, "ffmpeg has been started", func() bool {
 		_, err := os.Stat(drawing)
 		return err == nil
 	})
@@ -63,6 +65,6 @@ func (s *server) hasAllClips(t *testing.T) bool {
 		return false
 	}
 	var out struct{ Interactive struct{ ReadCount int } }
-	must(t, s.graphQL("bob", `{ interactive(biz: "video", bizId: "`+clips[0].VideoID+`") { readCount } }`, &out))
+	must.Succeed(t, s.graphQL("bob", `{ interactive(biz: "video", bizId: "`+clips[0].VideoID+`") { readCount } }`, &out))
 	return out.Interactive.ReadCount > 0
 }

@@ -18,6 +18,8 @@ import (
 	"testing"
 
 	"ovation/api/viewer"
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 func TestBannersExamplesWork(t *testing.T) {
@@ -32,7 +34,7 @@ func TestBannersExamplesWork(t *testing.T) {
 		if e[1] != s.url+"/graphql" {
 			t.Errorf("an example is for %s, want %s/graphql", e[1], s.url)
 		}
-		must(t, s.post([]byte(e[6]), map[string]string{e[2]: e[3], e[4]: e[5]}, nil))
+		must.Succeed(t, s.post([]byte(e[6]), map[string]string{e[2]: e[3], e[4]: e[5]}, nil))
 	}
 
 	token := regexp.MustCompile(`(?m)^  (ey\S+)$`).FindStringSubmatch(s.banner)
@@ -56,7 +58,7 @@ func TestMetricsHaveTheirOwnListener(t *testing.T) {
 	if found == nil || found[1] == s.url {
 		t.Fatalf("the banner names no separate address for metrics:\n%s", s.banner)
 	}
-	must(t, s.graphQL("alice", `{ viewer { userId } }`, nil))
+	must.Succeed(t, s.graphQL("alice", `{ viewer { userId } }`, nil))
 	for at, want := range map[string]int{
 		s.url + "/metrics": http.StatusNotFound, found[1] + "/metrics": http.StatusOK,
 		found[1] + "/graphql": http.StatusNotFound, found[1] + "/": http.StatusNotFound,
@@ -73,7 +75,7 @@ func TestMetricsHaveTheirOwnListener(t *testing.T) {
 	s.stop().want(t, 0)
 	if conn, err := net.Dial("tcp", strings.TrimPrefix(found[1], "http://")); err == nil {
 		t.Error("the address for metrics accepts a connection after the end, want it closed")
-		must(t, conn.Close())
+		must.Succeed(t, conn.Close())
 	}
 }
 
@@ -92,7 +94,7 @@ func TestBannerSaysWhereGraphiQLIsMissing(t *testing.T) {
 func (s *server) viewer(t *testing.T, token string) string {
 	t.Helper()
 	var got struct{ Viewer struct{ UserID string } }
-	must(t, s.post([]byte(`{"query":"{ viewer { userId } }"}`), bearer(token), &got))
+	must.Succeed(t, s.post([]byte(`{"query":"{ viewer { userId } }"}`), bearer(token), &got))
 	return got.Viewer.UserID
 }
 
@@ -121,11 +123,11 @@ func TestSecretIsForItsOwnerOnly(t *testing.T) {
 	data := t.TempDir()
 	serve(t, data).stop()
 	info, err := os.Stat(filepath.Join(data, secretFile))
-	must(t, err)
+	must.Succeed(t, err)
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("the mode of %s is %v, want -rw-------", secretFile, info.Mode())
 	}
-	must(t, os.WriteFile(filepath.Join(data, secretFile), []byte("short\n"), 0o600))
+	must.Succeed(t, os.WriteFile(filepath.Join(data, secretFile), []byte("short\n"), 0o600))
 	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+data).want(t, 1, "5 bytes long", "remove the file")
 }
 
@@ -143,14 +145,14 @@ func TestSecretIsWrittenToANewFileOnly(t *testing.T) {
 	} {
 		data, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere")
 		part := filepath.Join(data, secretFile+".new")
-		must(t, plant(part, elsewhere))
+		must.Succeed(t, plant(part, elsewhere))
 		call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+data).want(t, 1, part+" exists already", "remove it")
 		for _, path := range []string{part, elsewhere} {
 			if text, err := os.ReadFile(path); err == nil && string(text) != "planted" {
 				t.Errorf("%s: %s contains %q, want %q as before", name, path, text, "planted")
 			}
 		}
-		must(t, os.Remove(part))
+		must.Succeed(t, os.Remove(part))
 		serve(t, data).stop().want(t, 0)
 	}
 }
@@ -175,7 +177,7 @@ func TestDemoIsAddedOnceToAnEmptyStoreOnly(t *testing.T) {
 			}
 		}
 	}
-	must(t, s.graphQL("alice", `{ viewer { folders { edges { node { name } } } } }`, &got))
+	must.Succeed(t, s.graphQL("alice", `{ viewer { folders { edges { node { name } } } } }`, &got))
 	if n := len(got.Viewer.Folders.Edges); n != 4 {
 		t.Errorf("alice has %d folders, want 4", n)
 	}
@@ -208,7 +210,7 @@ func TestKeySetNeedsAnAudience(t *testing.T) {
 
 func TestPortInUse(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.Succeed(t, err)
 	defer listener.Close()
 	addr := listener.Addr().String()
 	call(t, environment("OVATION_ADDR", addr), "dev", "--data="+t.TempDir()).
@@ -228,8 +230,8 @@ func TestDataFolderHasOneServer(t *testing.T) {
 // the folder.
 func TestReadOnlyDataFolder(t *testing.T) {
 	data := t.TempDir()
-	must(t, os.Chmod(filepath.Dir(data), 0o755))
-	must(t, os.Chmod(data, 0o555))
+	must.Succeed(t, os.Chmod(filepath.Dir(data), 0o755))
+	must.Succeed(t, os.Chmod(data, 0o555))
 	defer os.Chmod(data, 0o755)
 	for _, args := range [][]string{
 		{"dev", "--addr=127.0.0.1:0", "--data=" + data},
@@ -250,14 +252,14 @@ func TestReadOnlyDataFolder(t *testing.T) {
 
 func TestDataFolderThatIsAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	must(t, os.WriteFile(file, nil, 0o600))
+	must.Succeed(t, os.WriteFile(file, nil, 0o600))
 	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+file).
 		want(t, 1, "the data folder "+file+" cannot be made", "choose another folder")
 }
 
 func TestInvalidDatabaseFileIsRejected(t *testing.T) {
 	data := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(data, databaseFile), []byte(strings.Repeat("not a database\n", 1000)), 0o600))
+	must.Succeed(t, os.WriteFile(filepath.Join(data, databaseFile), []byte(strings.Repeat("not a database\n", 1000)), 0o600))
 	for _, command := range []string{"dev", "verify"} {
 		call(t, environment("OVATION_ADDR", "127.0.0.1:0"), command, "--data="+data).
 			want(t, 1, databaseFile, "not a database", "move it away")
@@ -268,10 +270,10 @@ func TestDatabaseOfANewerRelease(t *testing.T) {
 	data := t.TempDir()
 	serve(t, data).stop()
 	db, err := sql.Open("sqlite", filepath.Join(data, databaseFile))
-	must(t, err)
+	must.Succeed(t, err)
 	_, err = db.Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`)
-	must(t, err)
-	must(t, db.Close())
+	must.Succeed(t, err)
+	must.Succeed(t, db.Close())
 	for _, command := range []string{"dev", "verify"} {
 		call(t, environment("OVATION_ADDR", "127.0.0.1:0"), command, "--data="+data).
 			want(t, 1, "made by a newer release", "9999")
@@ -321,7 +323,7 @@ func TestBannerMentionsDevHeaders(t *testing.T) {
 		if !strings.Contains(s.banner, "WARNING: every") {
 			t.Errorf("%v: the banner does not warn that headers are believed:\n%s", flags, s.banner)
 		}
-		must(t, s.graphQL("alice", ask, &got))
+		must.Succeed(t, s.graphQL("alice", ask, &got))
 		if got.Viewer == nil || got.Viewer.UserID != "alice" {
 			t.Errorf("X-Ovation-User: alice with %v: got the viewer %+v, want alice", flags, got.Viewer)
 		}
@@ -349,7 +351,7 @@ func TestReverseProxyCannotImpersonateUsers(t *testing.T) {
 	for _, flag := range []string{"", "--dev-headers", "--demo"} {
 		s := serveBare(t, emptyData(t), append(strings.Fields(flag), "--no-videos")...)
 		at, err := url.Parse(s.url)
-		must(t, err)
+		must.Succeed(t, err)
 		said := ask(s, func(r *httputil.ProxyRequest) {
 			r.SetURL(at)
 			r.Out.Host = at.Host
@@ -370,21 +372,21 @@ func TestNotReadyWhileNothingCanBeWritten(t *testing.T) {
 	data := t.TempDir()
 	s := serve(t, data)
 	other, err := sql.Open("sqlite", filepath.Join(data, databaseFile)+"?_txlock=immediate")
-	must(t, err)
-	defer func() { must(t, other.Close()) }()
+	must.Succeed(t, err)
+	defer func() { must.Succeed(t, other.Close()) }()
 	if got := s.ready(); got != http.StatusOK {
 		t.Fatalf("GET /readyz while nothing is written = %d, want 200", got)
 	}
 	held, err := other.Begin() // like another process whose transaction does not end
-	must(t, err)
+	must.Succeed(t, err)
 	liked := make(chan error, 1)
 	go func() {
 		liked <- s.graphQL("alice", `mutation { like(input: {biz: "video", bizId: "1"}) { changed } }`, nil)
 	}()
-	eventually(t, "a node that cannot write is not ready", func() bool { return s.ready() == http.StatusServiceUnavailable })
-	must(t, held.Rollback())
+	await.That(t, "a node that cannot write is not ready", func() bool { return s.ready() == http.StatusServiceUnavailable })
+	must.Succeed(t, held.Rollback())
 	if err := <-liked; err != nil && !strings.Contains(err.Error(), `"UNAVAILABLE"`) { // the mutation may time out after a few seconds
 		t.Error(err)
 	}
-	eventually(t, "a node that can write again is ready", func() bool { return s.ready() == http.StatusOK })
+	await.That(t, "a node that can write again is ready", func() bool { return s.ready() == http.StatusOK })
 }

@@ -21,6 +21,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"ovation/api/viewer"
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -89,7 +91,7 @@ func emptySite(tb testing.TB) *site {
 func (s *site) changed(tb testing.TB, name string, change func(*url.URL)) string {
 	tb.Helper()
 	u, err := url.Parse(s.variables[name])
-	must(tb, err)
+	must.Succeed(tb, err)
 	change(u)
 	return u.String()
 }
@@ -124,10 +126,10 @@ func (s *site) sql(tb testing.TB, statement string) {
 	tb.Helper()
 	ctx := context.Background() // the context of the test has ended when cleanup runs
 	c, err := pgx.Connect(ctx, s.variables["OVATION_POSTGRES_URL"])
-	must(tb, err)
+	must.Succeed(tb, err)
 	defer c.Close(ctx)
 	_, err = c.Exec(ctx, statement)
-	must(tb, err)
+	must.Succeed(tb, err)
 }
 
 // forget removes the site's keys from Redis.
@@ -135,16 +137,16 @@ func (s *site) forget(tb testing.TB) {
 	tb.Helper()
 	ctx := context.Background()
 	options, err := rueidis.ParseURL(s.variables["OVATION_REDIS_URL"])
-	must(tb, err)
+	must.Succeed(tb, err)
 	options.DisableCache = true
 	c, err := rueidis.NewClient(options)
-	must(tb, err)
+	must.Succeed(tb, err)
 	defer c.Close()
 	for cursor := uint64(0); ; {
 		page, err := c.Do(ctx, c.B().Scan().Cursor(cursor).Match(s.prefix+":*").Count(1000).Build()).AsScanEntry()
-		must(tb, err)
+		must.Succeed(tb, err)
 		for _, key := range page.Elements {
-			must(tb, c.Do(ctx, c.B().Del().Key(key).Build()).Error())
+			must.Succeed(tb, c.Do(ctx, c.B().Del().Key(key).Build()).Error())
 		}
 		if cursor = page.Cursor; cursor == 0 {
 			return
@@ -156,11 +158,11 @@ func (s *site) forget(tb testing.TB) {
 func (s *site) withQueues(tb testing.TB, talk func(*amqp091.Channel) error) {
 	tb.Helper()
 	connection, err := amqp091.Dial(s.variables["OVATION_RABBITMQ_URL"])
-	must(tb, err)
+	must.Succeed(tb, err)
 	defer connection.Close()
 	channel, err := connection.Channel()
-	must(tb, err)
-	must(tb, talk(channel))
+	must.Succeed(tb, err)
+	must.Succeed(tb, talk(channel))
 }
 
 // getenv returns a function that looks up the environment variables of the site's
@@ -204,10 +206,10 @@ func (s *site) start(t *testing.T, command string) *server {
 	c := exec.Command(binary, command, "--addr=127.0.0.1:0", "--log-level=warn")
 	c.Env = s.environ()
 	stdout, err := c.StdoutPipe()
-	must(t, err)
+	must.Succeed(t, err)
 	stderr := newBannerWriter()
 	c.Stderr = stderr
-	must(t, c.Start())
+	must.Succeed(t, c.Start())
 	line, _ := bufio.NewReader(stdout).ReadString('\n')
 	over := make(chan struct{})
 	go func() {
@@ -232,7 +234,7 @@ func (s *site) start(t *testing.T, command string) *server {
 	if n.url == "" {
 		t.Fatalf("%s printed no address: %s%s", command, line, n.stop().stderr)
 	}
-	eventually(t, command+" is ready", func() bool { return n.ready() == 200 })
+	await.That(t, command+" is ready", func() bool { return n.ready() == 200 })
 	return n
 }
 
@@ -246,54 +248,37 @@ func (s *server) ready() int {
 	return response.StatusCode
 }
 
-// eventually waits until the function holds returns true, and fails the test after
-// waitTimeout. The failure message uses what to name the condition.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(waitTimeout)
-	defer deadline.Stop()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("still not true after %v: %s", waitTimeout, what)
-		}
-	}
-}
-
 // stored returns the states in the database, first by user and then by subject.
 func (s *site) stored(t *testing.T) map[string]map[string]clickState {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), s.variables["OVATION_POSTGRES_URL"])
-	must(t, err)
+	must.Succeed(t, err)
 	defer c.Close(context.Background())
 	rows, err := c.Query(t.Context(), `
 		SELECT user_id, biz_id, coalesce(r.state, 0) = 1, coalesce(c.state, '') <> '', coalesce(f.state, 0) = 1
 		FROM user_reaction r
 		FULL JOIN user_collection c USING (tenant, user_id, biz, biz_id)
 		FULL JOIN user_follow f USING (tenant, user_id, biz, biz_id)`)
-	must(t, err)
+	must.Succeed(t, err)
 	defer rows.Close()
 	out := map[string]map[string]clickState{}
 	for rows.Next() {
 		var user, subject string
 		var did clickState
-		must(t, rows.Scan(&user, &subject, &did.liked, &did.collected, &did.followed))
+		must.Succeed(t, rows.Scan(&user, &subject, &did.liked, &did.collected, &did.followed))
 		if out[user] == nil {
 			out[user] = map[string]clickState{}
 		}
 		out[user][subject] = did
 	}
-	must(t, rows.Err())
+	must.Succeed(t, rows.Err())
 	return out
 }
 
 // consistent waits until ovation verify finds no difference.
 func (s *site) consistent(t *testing.T) {
 	t.Helper()
-	eventually(t, "ovation verify finds no difference", func() bool {
+	await.That(t, "ovation verify finds no difference", func() bool {
 		got := s.run(t, "verify")
 		return got.code == 0 && strings.Contains(got.stdout, "0 differences; ")
 	})
@@ -303,7 +288,7 @@ func (s *site) consistent(t *testing.T) {
 // checks that the nodes show the same, and that all counts are right.
 func (s *site) settled(t *testing.T, users []*clicker, nodes ...*server) {
 	t.Helper()
-	eventually(t, "the database has what was acknowledged", func() bool {
+	await.That(t, "the database has what was acknowledged", func() bool {
 		stored := s.stored(t)
 		for _, c := range users {
 			for i, known := range c.known {
@@ -318,7 +303,7 @@ func (s *site) settled(t *testing.T, users []*clicker, nodes ...*server) {
 	s.run(t, "verify").want(t, 0, "0 differences; ", "Redis")
 	for _, node := range nodes {
 		for _, c := range users {
-			must(t, c.check(node))
+			must.Succeed(t, c.check(node))
 		}
 		checkComments(t, node, users)
 		s.showsTheCounts(t, node)
@@ -344,11 +329,11 @@ func (s *site) showsTheCounts(t *testing.T, node *server) {
 		fmt.Fprintf(&query, `{biz: "video", bizId: "%d"} `, i)
 	}
 	query.WriteString(`]) { likeCount collectCount followerCount } }`)
-	eventually(t, "the node shows the counts of the database", func() bool {
+	await.That(t, "the node shows the counts of the database", func() bool {
 		var got struct {
 			Interactives []struct{ LikeCount, CollectCount, FollowerCount int }
 		}
-		must(t, node.graphQL("", query.String(), &got))
+		must.Succeed(t, node.graphQL("", query.String(), &got))
 		gotLikes, gotCollections, gotFollows := 0, 0, 0
 		for _, i := range got.Interactives {
 			gotLikes += i.LikeCount

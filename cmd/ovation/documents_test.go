@@ -18,6 +18,8 @@ import (
 	"github.com/vektah/gqlparser/v2/formatter"
 	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator/rules"
+
+	"ovation/internal/testing/must"
 )
 
 // operationsAndResponse matches a block of operations and, if there is one, the response
@@ -76,12 +78,12 @@ func TestDocumentsShowTheServersResponses(t *testing.T) {
 
 func TestDocumentedOperationsAreValid(t *testing.T) {
 	declared, err := os.ReadFile("../../schema.graphqls")
-	must(t, err)
+	must.Succeed(t, err)
 	schema := gqlparser.MustLoadSchema(&ast.Source{Name: "schema.graphqls", Input: string(declared)})
 	validated := 0
 	for _, name := range []string{"../../README.md", "../../docs/api.md", "../../docs/douyin.md", "../../docs/frontend.md", "../../docs/mobile.md"} {
 		text, err := os.ReadFile(name)
-		must(t, err)
+		must.Succeed(t, err)
 		for _, block := range operationsAndResponse.FindAllStringSubmatch(string(text), -1) {
 			for _, operation := range operationsOf(t, block[1]) {
 				if _, err := gqlparser.LoadQueryWithRules(schema, operation, rules.NewDefaultRules()); err != nil {
@@ -100,7 +102,7 @@ func TestDocumentedOperationsAreValid(t *testing.T) {
 func section(t *testing.T, document, heading string) string {
 	t.Helper()
 	text, err := os.ReadFile(document)
-	must(t, err)
+	must.Succeed(t, err)
 	_, rest, found := strings.Cut(string(text), "\n## "+heading+"\n")
 	if !found {
 		t.Fatalf("%s has no section %q", document, heading)
@@ -114,7 +116,7 @@ func section(t *testing.T, document, heading string) string {
 func operationsOf(t *testing.T, text string) (each []string) {
 	t.Helper()
 	document, err := parser.ParseQuery(&ast.Source{Input: text})
-	must(t, err)
+	must.Succeed(t, err)
 	for _, operation := range document.Operations {
 		var one strings.Builder
 		formatter.NewFormatter(&one).FormatQueryDocument(&ast.QueryDocument{Operations: ast.OperationList{operation}})
@@ -133,14 +135,14 @@ type userClient struct {
 func (s *userClient) request(t *testing.T, query, accept string) *http.Response {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"query": query})
-	must(t, err)
+	must.Succeed(t, err)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/graphql", bytes.NewReader(body))
-	must(t, err)
+	must.Succeed(t, err)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", accept)
 	request.Header.Set("Authorization", "Bearer "+s.token)
 	response, err := client.Do(request)
-	must(t, err)
+	must.Succeed(t, err)
 	return response
 }
 
@@ -149,7 +151,7 @@ func (s *userClient) ask(t *testing.T, query string) []byte {
 	response := s.request(t, query, "application/json")
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
-	must(t, err)
+	must.Succeed(t, err)
 	return answer
 }
 
@@ -184,7 +186,7 @@ var idOfAClip = regexp.MustCompile(`^\d{10,}$`)
 func stableResponse(t *testing.T, response []byte) any {
 	t.Helper()
 	var value any
-	must(t, json.Unmarshal(response, &value))
+	must.Succeed(t, json.Unmarshal(response, &value))
 	return withoutVolatile(value)
 }
 

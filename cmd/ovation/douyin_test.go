@@ -11,6 +11,9 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // douyinClient is a client of the API below /douyin/. Like public clients, it sends every
@@ -88,7 +91,7 @@ func (c douyinClient) send(method, path string, pairs []any) douyinReply {
 		form.Set(pairs[i].(string), fmt.Sprint(pairs[i+1]))
 	}
 	request, err := http.NewRequest(method, c.url+"/douyin/"+path+"?"+form.Encode(), strings.NewReader(form.Encode()))
-	must(c.t, err)
+	must.Succeed(c.t, err)
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	return c.do(request)
 }
@@ -96,10 +99,10 @@ func (c douyinClient) send(method, path string, pairs []any) douyinReply {
 func (c douyinClient) do(request *http.Request) (out douyinReply) {
 	c.t.Helper()
 	response, err := client.Do(request)
-	must(c.t, err)
+	must.Succeed(c.t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	must(c.t, err)
+	must.Succeed(c.t, err)
 	if err := json.Unmarshal(text, &out); err != nil || response.StatusCode != http.StatusOK || out.StatusCode == nil {
 		c.t.Fatalf("%s %s: got status %d, %s, %v, want 200, JSON with a status code", request.Method, request.URL.Path, response.StatusCode, text, err)
 	}
@@ -121,14 +124,14 @@ func (c douyinClient) publish(token, title string, file []byte) {
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
 	part, err := w.CreateFormFile("data", "bear.mp4")
-	must(c.t, err)
+	must.Succeed(c.t, err)
 	_, err = part.Write(file)
-	must(c.t, err)
-	must(c.t, w.WriteField("token", token))
-	must(c.t, w.WriteField("title", title))
-	must(c.t, w.Close())
+	must.Succeed(c.t, err)
+	must.Succeed(c.t, w.WriteField("token", token))
+	must.Succeed(c.t, w.WriteField("title", title))
+	must.Succeed(c.t, w.Close())
 	request, err := http.NewRequest(http.MethodPost, c.url+"/douyin/publish/action/", &form)
-	must(c.t, err)
+	must.Succeed(c.t, err)
 	request.Header.Set("Content-Type", w.FormDataContentType())
 	c.do(request).ok(c.t)
 }
@@ -177,11 +180,11 @@ func douyinStory(t *testing.T, first, second string) {
 	}
 
 	b.post("favorite/action/", "token", bobToken, "video_id", video.ID, "action_type", 1).ok(t)
-	eventually(t, "the like is seen", func() bool { // immediately, unless the counts are STALE
+	await.That(t, "the like is seen", func() bool { // immediately, unless the counts are STALE
 		seen := a.get("feed/", "token", bobToken).ok(t).VideoList[0]
 		return seen.IsFavorite && seen.FavoriteCount == 1
 	})
-	eventually(t, "the like is listed", func() bool {
+	await.That(t, "the like is listed", func() bool {
 		r := a.get("favorite/list/", "token", annToken, "user_id", bob).ok(t)
 		return len(r.VideoList) == 1 && r.VideoList[0].ID == video.ID && r.VideoList[0].FavoriteCount == 1
 	})
@@ -200,7 +203,7 @@ func douyinStory(t *testing.T, first, second string) {
 
 	a.post("relation/action/", "token", annToken, "to_user_id", bob, "action_type", 1).ok(t)
 	b.post("relation/action/", "token", bobToken, "to_user_id", ann, "action_type", 1).ok(t)
-	eventually(t, "the two are friends", func() bool {
+	await.That(t, "the two are friends", func() bool {
 		follows := b.get("relation/follow/list/", "token", annToken, "user_id", ann).ok(t).UserList
 		followers := a.get("relation/follower/list/", "token", bobToken, "user_id", bob).ok(t).UserList
 		friends := b.get("relation/friend/list/", "token", annToken, "user_id", ann).ok(t).UserList
@@ -223,7 +226,7 @@ func douyinStory(t *testing.T, first, second string) {
 	if r := b.get("relation/friend/list/", "token", annToken, "user_id", ann).ok(t); r.UserList[0].Message != "Send to UserB" || r.UserList[0].MsgType != 1 {
 		t.Errorf("the friends are %+v, want one, with the message \"Send to UserB\" of type 1", r.UserList)
 	}
-	eventually(t, "the totals are right", func() bool {
+	await.That(t, "the totals are right", func() bool {
 		r := b.get("user/", "token", annToken, "user_id", ann).ok(t).User
 		return r != nil && r.FollowCount == 1 && r.FollowerCount == 1 && r.WorkCount == 1 && r.TotalFavorited == 1
 	})
@@ -251,7 +254,7 @@ func TestDouyinClient(t *testing.T) {
 			}
 		}
 	}
-	must(t, s.graphQL("", `{ feed { edges { node { title interactive { likeCount } } } } }`, &seen))
+	must.Succeed(t, s.graphQL("", `{ feed { edges { node { title interactive { likeCount } } } } }`, &seen))
 	if edges := seen.Feed.Edges; len(edges) != 1 || edges[0].Node.Title != "Bear" || edges[0].Node.Interactive.LikeCount != 1 {
 		t.Errorf("GraphQL shows %+v, want one video, Bear, with one like", seen)
 	}
@@ -274,7 +277,7 @@ func TestDouyinClient(t *testing.T) {
 func coverIsMade(t *testing.T, at string) {
 	t.Helper()
 	var cover string
-	eventually(t, "the cover is made", func() bool {
+	await.That(t, "the cover is made", func() bool {
 		cover = (douyinClient{t, at}).get("feed/").ok(t).VideoList[0].CoverURL
 		return strings.Contains(cover, "/media/covers/")
 	})
@@ -290,7 +293,7 @@ func TestDouyinOverTwoNodes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	folder := t.TempDir()
-	must(t, os.Chmod(folder, 0o777))
+	must.Succeed(t, os.Chmod(folder, 0o777))
 	s.variables["OVATION_BLOB_URL"], s.variables["OVATION_VIDEOS"] = "file://"+folder, "true"
 	s.variables["OVATION_ACCOUNTS"], s.variables["OVATION_ATTEMPTS_PER_ADDRESS"] = "true", "0"
 	s.variables["PATH"] = fakeFFmpeg(t)

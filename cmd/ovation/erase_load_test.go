@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 	"ovation/internal/testing/redistest"
 )
@@ -26,7 +28,7 @@ func erasableRows(t *testing.T, states int) (file string) {
 	for i := range states {
 		fmt.Fprintf(&b, "%s,%d,%s,%d\n", erasable, i, events[i%len(events)], 1_700_000_000+i)
 	}
-	must(t, os.WriteFile(file, []byte(b.String()), 0o600))
+	must.Succeed(t, os.WriteFile(file, []byte(b.String()), 0o600))
 	return file
 }
 
@@ -75,9 +77,9 @@ func eraseUnderLoad(t *testing.T, states int) {
 		at := left() * (1 + rand.IntN(3)) / 4
 		command := exec.Command(binary, erase...)
 		command.Env = s.environ()
-		must(t, command.Start())
-		eventually(t, "a part is erased", func() bool { return left() <= at })
-		must(t, command.Process.Kill())
+		must.Succeed(t, command.Start())
+		await.That(t, "a part is erased", func() bool { return left() <= at })
+		must.Succeed(t, command.Process.Kill())
 		_ = command.Wait() // it was killed
 		t.Logf("kill %d with %d rows left, after %d actions of others", kill+1, left(), acted.Load())
 		call(t, s.getenv("OVATION_REDIS_URL", ""), "verify").want(t, 0, "0 differences; ")

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 	"ovation/internal/testing/redistest"
 	"ovation/storage"
@@ -23,7 +25,7 @@ func (s *server) actAsErasable(t *testing.T) {
 	t.Helper()
 	do := func(user, mutation string) {
 		t.Helper()
-		eventually(t, mutation, func() bool { return s.graphQL(user, "mutation { "+mutation+" }", nil) == nil })
+		await.That(t, mutation, func() bool { return s.graphQL(user, "mutation { "+mutation+" }", nil) == nil })
 	}
 	for _, user := range []string{erasable, "alice", "bob"} {
 		do(user, `like(input: {biz: "video", bizId: "movie"}) { changed }`)
@@ -56,7 +58,7 @@ type erasableReply struct {
 
 func (s *server) seesErasable(t *testing.T, user string) (got erasableReply) {
 	t.Helper()
-	must(t, s.graphQL(user, fmt.Sprintf(`{ movie: interactive(biz: "video", bizId: "movie") { likeCount collectCount readCount commentCount freshness }
+	must.Succeed(t, s.graphQL(user, fmt.Sprintf(`{ movie: interactive(biz: "video", bizId: "movie") { likeCount collectCount readCount commentCount freshness }
 		user(userId: %q) { followers { edges { cursor } } } viewer { totals { following } } }`, erasable), &got))
 	return got
 }
@@ -68,9 +70,9 @@ func (s *server) showsErased(t *testing.T) bool {
 	var want erasableReply
 	want.Movie.LikeCount, want.Movie.CollectCount, want.Movie.ReadCount, want.Movie.Freshness = 2, 2, 3, "LIVE"
 	got, err := json.Marshal(s.seesErasable(t, "alice"))
-	must(t, err)
+	must.Succeed(t, err)
 	wanted, err := json.Marshal(want)
-	must(t, err)
+	must.Succeed(t, err)
 	return strings.ReplaceAll(string(got), "[]", "null") == string(wanted)
 }
 
@@ -101,12 +103,12 @@ func TestEraseBesideADevelopmentServer(t *testing.T) {
 	if err := s.graphQL(erasable, `mutation { addComment(input: {biz: "video", bizId: "movie", text: "late"}) { comment { id } } }`, nil); err == nil || !strings.Contains(err.Error(), "was erased") {
 		t.Errorf("a comment of the erased user: got %v, want that the user was erased", err)
 	}
-	must(t, s.graphQL(erasable, `mutation { like(input: {biz: "video", bizId: "movie"}) { changed } }`, nil))
+	must.Succeed(t, s.graphQL(erasable, `mutation { like(input: {biz: "video", bizId: "movie"}) { changed } }`, nil))
 	verified(t, data)
 	s.stop().want(t, 0)
 	call(t, environment(), append(erase, "--yes")...).want(t, 0, "Nothing of the user is left")
 	verified(t, data)
-	must(t, filepath.WalkDir(data, func(path string, entry fs.DirEntry, err error) error {
+	must.Succeed(t, filepath.WalkDir(data, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
@@ -129,15 +131,15 @@ func TestEraseRemovesVideosWithTheirFiles(t *testing.T) {
 			}
 		}
 	}
-	eventually(t, "the demo has clips", func() bool {
-		must(t, s.graphQL("alice", `{ feed(first: 1) { edges { node { author { userId } } } } }`, &feed))
+	await.That(t, "the demo has clips", func() bool {
+		must.Succeed(t, s.graphQL("alice", `{ feed(first: 1) { edges { node { author { userId } } } } }`, &feed))
 		return len(feed.Feed.Edges) > 0
 	})
 	s.stop().want(t, 0)
 	author := feed.Feed.Edges[0].Node.Author.UserID
 	files := func() (n int) {
 		found, err := filepath.Glob(filepath.Join(data, mediaFolder, "videos", "*"))
-		must(t, err)
+		must.Succeed(t, err)
 		return len(found)
 	}
 	before := files()
@@ -156,7 +158,7 @@ func TestEraseFromASite(t *testing.T) {
 	s.start(t, "work")
 	nodes := []*server{s.start(t, "serve"), s.start(t, "serve")}
 	nodes[0].actAsErasable(t)
-	eventually(t, "everything is persisted", func() bool {
+	await.That(t, "everything is persisted", func() bool {
 		for _, n := range nodes {
 			if got := n.seesErasable(t, "alice"); got.Movie.LikeCount != 3 || got.Movie.ReadCount != 3 || len(got.User.Followers.Edges) != 2 {
 				return false
@@ -170,7 +172,7 @@ func TestEraseFromASite(t *testing.T) {
 	wantNoTrace(t, "Postgres", postgrestest.Dump(t, s.variables["OVATION_POSTGRES_URL"]))
 	wantNoTrace(t, "Redis", redistest.Dump(t, s.variables["OVATION_REDIS_URL"], s.variables["OVATION_PREFIX"]))
 	for _, n := range nodes {
-		eventually(t, "the nodes show it", func() bool { return n.showsErased(t) })
+		await.That(t, "the nodes show it", func() bool { return n.showsErased(t) })
 	}
 	s.agrees(t)
 	s.run(t, erase...).want(t, 0, "0 rows and 0 videos")
@@ -182,7 +184,7 @@ func TestEraseFromASite(t *testing.T) {
 func (s *site) agrees(t *testing.T) {
 	t.Helper()
 	var got programResult
-	eventually(t, "verify ends", func() bool {
+	await.That(t, "verify ends", func() bool {
 		got = s.run(t, "verify")
 		return !strings.Contains(got.stderr, storage.ErrUnavailable.Error())
 	})

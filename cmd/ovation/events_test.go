@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/storage/postgres"
 	"ovation/storage/storagetest"
@@ -20,7 +22,7 @@ func printedEvents(t *testing.T, lines string) (out []storagetest.PrintedEvent) 
 	t.Helper()
 	for line := range strings.Lines(lines) {
 		e, err := storagetest.ParseEvent([]byte(line))
-		must(t, err)
+		must.Succeed(t, err)
 		out = append(out, e)
 	}
 	return out
@@ -33,11 +35,11 @@ func foldsToEvents(t *testing.T, lines string, store storage.Store) {
 	fold := storagetest.NewFold()
 	for _, e := range printedEvents(t, lines) {
 		event, err := e.Event()
-		must(t, err)
-		must(t, fold.Apply(event))
+		must.Succeed(t, err)
+		must.Succeed(t, fold.Apply(event))
 	}
 	differences, err := fold.Compare(t.Context(), store)
-	must(t, err)
+	must.Succeed(t, err)
 	for _, d := range differences {
 		t.Error(d)
 	}
@@ -53,7 +55,7 @@ func logged(t *testing.T, data string) {
 	got := call(t, environment(), "events", "--data="+data)
 	got.want(t, 0)
 	store, err := dataFlag{data}.open(t.Context(), false, storage.EventOptions{})
-	must(t, err)
+	must.Succeed(t, err)
 	defer store.Close()
 	foldsToEvents(t, got.stdout, store)
 }
@@ -64,7 +66,7 @@ func (s *site) logged(t *testing.T) {
 	got := s.run(t, "events")
 	got.want(t, 0)
 	store, err := postgres.Open(t.Context(), postgres.Options{URL: s.variables["OVATION_POSTGRES_URL"]})
-	must(t, err)
+	must.Succeed(t, err)
 	defer store.Close()
 	foldsToEvents(t, got.stdout, store)
 }
@@ -91,7 +93,7 @@ func TestEventsArePrintedAndResumed(t *testing.T) {
 	}
 	act := func(mutation, biz string) {
 		t.Helper()
-		must(t, s.graphQL("alice", fmt.Sprintf(`mutation { %s(input: {biz: "%s", bizId: "1"}) { changed } }`, mutation, biz), nil))
+		must.Succeed(t, s.graphQL("alice", fmt.Sprintf(`mutation { %s(input: {biz: "%s", bizId: "1"}) { changed } }`, mutation, biz), nil))
 	}
 	act("like", "video")
 	act("like", "video") // changes nothing
@@ -122,7 +124,7 @@ func TestEventsArePrintedAndResumed(t *testing.T) {
 		code <- run(ctx, []string{"events", "--data=" + data, "--follow", "--from", cursors[3]}, environment(), strings.NewReader(""), stdout, stderr)
 	}()
 	act("dislike", "video")
-	eventually(t, "the next event is printed", func() bool { return strings.HasSuffix(stdout.String(), "\n") })
+	await.That(t, "the next event is printed", func() bool { return strings.HasSuffix(stdout.String(), "\n") })
 	stop()
 	if got := <-code; got != 0 {
 		t.Errorf("got exit code %d when it was stopped, want 0: %s", got, stderr.String())
@@ -136,16 +138,16 @@ func TestEventsArePrintedAndResumed(t *testing.T) {
 func TestInvalidCursorsAreRefused(t *testing.T) {
 	data := t.TempDir()
 	store, err := dataFlag{data}.openSQLite(t.Context(), true, storage.EventOptions{Log: func(string, string) bool { return true }})
-	must(t, err)
+	must.Succeed(t, err)
 	for i := range 3 {
 		_, err = store.CreateFolder(t.Context(), storage.Folder{Owner: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, Name: strconv.Itoa(i), Created: 1})
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	_, err = store.PruneEvents(t.Context(), -1<<40)
-	must(t, err)
+	must.Succeed(t, err)
 	stream, err := store.EventStream(t.Context())
-	must(t, err)
-	must(t, store.Close())
+	must.Succeed(t, err)
+	must.Succeed(t, store.Close())
 	cursor := func(stream string, position int64) string {
 		return events.Cursor{Stream: stream, Position: position}.String()
 	}
@@ -170,10 +172,10 @@ func TestInvalidCursorsAreRefused(t *testing.T) {
 func TestConfigSelectsEvents(t *testing.T) {
 	t.Parallel()
 	data, config := t.TempDir(), filepath.Join(t.TempDir(), "ovation.yaml")
-	must(t, os.WriteFile(config, []byte("biz: {article: {events: false}, video: {trending: {weights: {like: 7}}}}"), 0o600))
+	must.Succeed(t, os.WriteFile(config, []byte("biz: {article: {events: false}, video: {trending: {weights: {like: 7}}}}"), 0o600))
 	s := serve(t, data, "--events", "--trending", "--config="+config, "--log-level=error")
 	for _, biz := range []string{"video", "article", "photo"} {
-		must(t, s.graphQL("alice", fmt.Sprintf(`mutation { like(input: {biz: "%s", bizId: "1"}) { changed } }`, biz), nil))
+		must.Succeed(t, s.graphQL("alice", fmt.Sprintf(`mutation { like(input: {biz: "%s", bizId: "1"}) { changed } }`, biz), nil))
 	}
 	got := call(t, environment(), "events", "--data="+data)
 	got.want(t, 0)
@@ -185,11 +187,11 @@ func TestConfigSelectsEvents(t *testing.T) {
 		t.Errorf("got events of %v, want those of the video and the photo", subjects)
 	}
 	for biz, want := range map[string]string{"video": "[{7}]", "article": "[]", "photo": "[{5}]"} {
-		eventually(t, "likes of the kind "+biz+" have their weight", func() bool {
+		await.That(t, "likes of the kind "+biz+" have their weight", func() bool {
 			var got struct {
 				Trending struct{ Edges []struct{ Score int } }
 			}
-			must(t, s.graphQL("alice", `{ trending(biz: "`+biz+`", window: HOUR, first: 10) { edges { score } } }`, &got))
+			must.Succeed(t, s.graphQL("alice", `{ trending(biz: "`+biz+`", window: HOUR, first: 10) { edges { score } } }`, &got))
 			return fmt.Sprint(got.Trending.Edges) == want
 		})
 	}

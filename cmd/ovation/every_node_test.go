@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // TestWritesAreVisibleOnEveryNode checks that writes through one node of a site are
@@ -11,7 +13,7 @@ func TestWritesAreVisibleOnEveryNode(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	folder := t.TempDir()
-	must(t, os.Chmod(folder, 0o777))
+	must.Succeed(t, os.Chmod(folder, 0o777))
 	s.variables["PATH"], s.variables["OVATION_BLOB_URL"], s.variables["OVATION_VIDEOS"] = fakeFFmpeg(t), "file://"+folder, "true"
 	s.start(t, "work")
 	nodes := []*server{s.start(t, "serve"), s.start(t, "serve")}

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/port"
 )
 
@@ -65,13 +67,13 @@ var ownPage = regexp.MustCompile("(?s)```\n(make -C …/ovation client.*?)```")
 func TestLongOwnPageInABrowser(t *testing.T) {
 	needsBrowser(t)
 	text, err := os.ReadFile("../../docs/frontend.md")
-	must(t, err)
+	must.Succeed(t, err)
 	block := ownPage.FindSubmatch(text)
 	if block == nil {
 		t.Fatal("docs/frontend.md has no commands for a page of one's own")
 	}
 	root, err := filepath.Abs("../..")
-	must(t, err)
+	must.Succeed(t, err)
 	commands := strings.ReplaceAll(string(block[1]), "…/ovation", root)
 	if n := strings.Count(strings.TrimSpace(commands), "\n") + strings.Count(commands, " && ") + 1; n > 6 {
 		t.Errorf("docs/frontend.md has %d commands, want at most 6", n)
@@ -134,7 +136,7 @@ func (e example) start(t *testing.T, number int, environ []string, program strin
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	said := newBannerWriter()
 	command.Stdout, command.Stderr = said, said
-	must(t, command.Start())
+	must.Succeed(t, command.Start())
 	t.Cleanup(func() {
 		cancel()
 		_ = command.Wait() // it was killed
@@ -142,7 +144,7 @@ func (e example) start(t *testing.T, number int, environ []string, program strin
 			t.Logf("%s said:\n%s", what, said)
 		}
 	})
-	eventually(t, what+" answers at "+at, func() bool {
+	await.That(t, what+" answers at "+at, func() bool {
 		response, err := client.Get("http://" + at)
 		if err != nil {
 			return false

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // TestExportsToFullDisksLeaveNothing exports to a disk that is too small. The file that has
@@ -20,10 +22,10 @@ func TestExportsToFullDisksLeaveNothing(t *testing.T) {
 	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) {
 		t.Skip("only root may mount the small disk of this test")
 	}
-	must(t, err)
-	t.Cleanup(func() { must(t, syscall.Unmount(disk, syscall.MNT_DETACH)) })
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Succeed(t, syscall.Unmount(disk, syscall.MNT_DETACH)) })
 	file := filepath.Join(disk, "all.ndjson")
-	must(t, os.WriteFile(file, []byte("before"), 0o600))
+	must.Succeed(t, os.WriteFile(file, []byte("before"), 0o600))
 	call(t, environment(), "export", "--data="+data, "--out="+file).want(t, exitFailed, "the disk is full; nothing was written to "+file)
 	text, err := os.ReadFile(file)
 	if err != nil || string(text) != "before" {

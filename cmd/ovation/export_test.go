@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"ovation/cmd/ovation/internal/demo"
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage/sqlite"
 	"ovation/storage/storagetest"
 )
@@ -20,7 +22,7 @@ import (
 func exportedLines(t *testing.T, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	must(t, err)
+	must.Succeed(t, err)
 	all := strings.Split(strings.TrimSpace(string(text)), "\n")
 	if len(all) < 3 || !strings.HasPrefix(all[0], `{"format":"ovation-export"`) || !strings.HasPrefix(all[len(all)-1], `{"type":"end"`) {
 		t.Fatalf("%s has %d lines, want a header, lines and a trailer", file, len(all))
@@ -47,9 +49,9 @@ func demoData(t *testing.T) string {
 	t.Helper()
 	data := t.TempDir()
 	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(data, databaseFile)})
-	must(t, err)
-	must(t, demo.Add(t.Context(), store, time.Now()))
-	must(t, store.Close())
+	must.Succeed(t, err)
+	must.Succeed(t, demo.Add(t.Context(), store, time.Now()))
+	must.Succeed(t, store.Close())
 	return data
 }
 
@@ -76,7 +78,7 @@ func TestMovesBetweenTheWaysToRun(t *testing.T) {
 				Freshness string
 			}
 		}
-		must(t, node.graphQL("", article, &got))
+		must.Succeed(t, node.graphQL("", article, &got))
 		return fmt.Sprint(got.Interactive.LikeCount, " ", got.Interactive.Freshness)
 	}
 	if got := count(); got != "0 LIVE" {
@@ -85,7 +87,7 @@ func TestMovesBetweenTheWaysToRun(t *testing.T) {
 	got := s.runBinary(t, "import", file("embedded"))
 	got.want(t, 0, fmt.Sprintf("imported %d lines", len(want)))
 	t.Log(got.stdout)
-	eventually(t, "the node shows the imported likes", func() bool { return count() == "53 LIVE" })
+	await.That(t, "the node shows the imported likes", func() bool { return count() == "53 LIVE" })
 	s.runBinary(t, "verify").want(t, 0, "0 differences;", "0 differences in Redis")
 	s.runBinary(t, "import", "--map=deskdrop", deskdrop).want(t, 0, "already there 72312")
 	s.runBinary(t, "export", "--passwords", "--out="+file("distributed")).want(t, 0)
@@ -103,9 +105,9 @@ func populated(t *testing.T) (data, file string) {
 	t.Helper()
 	data = t.TempDir()
 	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(data, databaseFile)})
-	must(t, err)
+	must.Succeed(t, err)
 	storagetest.Populate(t, store)
-	must(t, store.Close())
+	must.Succeed(t, store.Close())
 	file = filepath.Join(t.TempDir(), "all.ndjson")
 	call(t, environment(), "export", "--data="+data, "--out="+file).want(t, 0, "exported ", "2 × account")
 	return data, file
@@ -115,7 +117,7 @@ func TestExportsAreFilesOfTheirOwner(t *testing.T) {
 	t.Parallel()
 	data, file := populated(t)
 	info, err := os.Stat(file)
-	must(t, err)
+	must.Succeed(t, err)
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("the file has the mode %v, want 0600", info.Mode())
 	}
@@ -141,11 +143,11 @@ func TestExportsAreImported(t *testing.T) {
 	call(t, environment(), "import", "--biz=video", "--data="+to, file).want(t, exitUsage, "needs no mapping")
 	call(t, environment(), "import", "--tenant=acme", "--data="+to, file).want(t, exitFailed, "choose --tenant default", "nothing was imported")
 	text, err := os.ReadFile(file)
-	must(t, err)
+	must.Succeed(t, err)
 	cut := filepath.Join(t.TempDir(), "cut.ndjson")
-	must(t, os.WriteFile(cut, text[:len(text)/2], 0o600))
+	must.Succeed(t, os.WriteFile(cut, text[:len(text)/2], 0o600))
 	call(t, environment(), "import", "--data="+to, cut).want(t, exitFailed, "the file is truncated; nothing was imported")
-	must(t, os.WriteFile(cut, []byte(strings.Replace(string(text), `"times":1`, `"times":9`, 1)), 0o600))
+	must.Succeed(t, os.WriteFile(cut, []byte(strings.Replace(string(text), `"times":1`, `"times":9`, 1)), 0o600))
 	call(t, environment(), "import", "--data="+to, cut).want(t, exitFailed, "the file was changed or damaged; nothing was imported")
 	if _, err := os.Stat(filepath.Join(to, databaseFile)); err == nil {
 		if got := sums(t, to, "true"); got != [5]int64{} {
@@ -154,10 +156,10 @@ func TestExportsAreImported(t *testing.T) {
 	}
 
 	packed := file + ".gz"
-	must(t, exec.Command("gzip", "-k", file).Run())
+	must.Succeed(t, exec.Command("gzip", "-k", file).Run())
 	call(t, environment(), "import", "--data="+to, packed).want(t, 0, imported)
 	stream, err := os.Open(packed)
-	must(t, err)
+	must.Succeed(t, err)
 	defer stream.Close()
 	callWith(t.Context(), environment(), stream, "import", "--data="+to, "-").want(t, 0, imported)
 	verified(t, to)
@@ -185,9 +187,9 @@ func TestExportsToClosedPipesEndQuietly(t *testing.T) {
 	var stderr strings.Builder
 	command.Stderr = &stderr
 	stdout, err := command.StdoutPipe()
-	must(t, err)
-	must(t, command.Start())
-	must(t, stdout.Close())
+	must.Succeed(t, err)
+	must.Succeed(t, command.Start())
+	must.Succeed(t, stdout.Close())
 	if err := command.Wait(); err == nil || stderr.String() != "" {
 		t.Errorf("the export into a closed pipe ends with %v and says %q, want an error status and nothing", err, stderr.String())
 	}

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/port"
 )
 
@@ -61,7 +62,7 @@ func TestLongArticlesThroughAGateway(t *testing.T) {
 	data := t.TempDir()
 	s := serveWithoutRates(t, data, "--federation", "--no-introspection")
 	at, err := url.Parse(s.url)
-	must(t, err)
+	must.Succeed(t, err)
 	counted := &entityRequests{next: httputil.NewSingleHostReverseProxy(at)}
 	proxy := httptest.NewServer(counted)
 	t.Cleanup(proxy.Close)
@@ -91,8 +92,8 @@ func TestLongArticlesThroughAGateway(t *testing.T) {
 		return map[string]string{"Authorization": "Bearer " + strings.TrimSpace(token.stdout)}
 	}}
 
-	must(t, gateway.graphQL("alice", `mutation { like(input: {biz: "article", bizId: "1"}) { changed } }`, nil))
-	must(t, gateway.graphQL("bob", `mutation { like(input: {biz: "article", bizId: "1"}) { changed } dislike(input: {biz: "article", bizId: "2"}) { changed } follow(input: {biz: "user", bizId: "alice"}) { changed } }`, nil))
+	must.Succeed(t, gateway.graphQL("alice", `mutation { like(input: {biz: "article", bizId: "1"}) { changed } }`, nil))
+	must.Succeed(t, gateway.graphQL("bob", `mutation { like(input: {biz: "article", bizId: "1"}) { changed } dislike(input: {biz: "article", bizId: "2"}) { changed } follow(input: {biz: "user", bizId: "alice"}) { changed } }`, nil))
 	for user, want := range map[string]string{
 		"alice": `[{"title":"Article 1","interactive":{"likeCount":2,"liked":{"reaction":"LIKE"}},"author":{"userId":"alice"}},{"title":"Article 2","interactive":{"likeCount":0,"liked":null},"author":{"userId":"bob"}}]`,
 		"bob":   `[{"title":"Article 1","interactive":{"likeCount":2,"liked":{"reaction":"LIKE"}},"author":{"userId":"alice"}},{"title":"Article 2","interactive":{"likeCount":0,"liked":{"reaction":"DISLIKE"}},"author":{"userId":"bob"}}]`,
@@ -100,7 +101,7 @@ func TestLongArticlesThroughAGateway(t *testing.T) {
 	} {
 		counted.taken()
 		var got struct{ Articles json.RawMessage }
-		must(t, gateway.graphQL(user, `{ articles(first: 2) { title interactive { likeCount liked { reaction } } author { userId } } }`, &got))
+		must.Succeed(t, gateway.graphQL(user, `{ articles(first: 2) { title interactive { likeCount liked { reaction } } author { userId } } }`, &got))
 		if n := counted.taken(); string(got.Articles) != want || n != 1 {
 			t.Errorf("%q: got %s by %d requests for entities, want %s by one", user, got.Articles, n, want)
 		}
@@ -113,7 +114,7 @@ func TestLongArticlesThroughAGateway(t *testing.T) {
 		}
 	}
 	counted.taken()
-	must(t, gateway.graphQL("alice", `{ articles(first: 100) { interactive { bizId commentCount } author { interactive { followerCount } } } }`, &page))
+	must.Succeed(t, gateway.graphQL("alice", `{ articles(first: 100) { interactive { bizId commentCount } author { interactive { followerCount } } } }`, &page))
 	if n := counted.taken(); len(page.Articles) != 100 || page.Articles[0].Author.Interactive.FollowerCount != 1 || page.Articles[1].Author.Interactive.FollowerCount != 0 || n > 2 {
 		t.Errorf("got %+v by %d requests for entities, want 100 articles by at most one request for each type", page, n)
 	}

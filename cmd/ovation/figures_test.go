@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"ovation/internal/testing/must"
 )
 
 // These tests of the long tier assert upper bounds on durations. They subtract the
@@ -25,7 +27,7 @@ func TestFigureLikesAreSeenByOthersSoon(t *testing.T) {
 		acknowledged := time.Now()
 		for {
 			var seen movieReply
-			must(t, b.graphQL("", movieQuery, &seen))
+			must.Succeed(t, b.graphQL("", movieQuery, &seen))
 			took := time.Since(acknowledged)
 			if seen.Interactive.LikeCount == likes {
 				return took
@@ -41,7 +43,7 @@ func TestFigureLikesAreSeenByOthersSoon(t *testing.T) {
 	defer modestly.Stop()
 	for i := range took {
 		<-modestly.C
-		must(t, a.graphQL(fmt.Sprintf("user-%d", i), likeMovie, nil))
+		must.Succeed(t, a.graphQL(fmt.Sprintf("user-%d", i), likeMovie, nil))
 		took[i] = watch(i + 1)
 	}
 	pause := pulse.finish() + disk.finish()
@@ -60,7 +62,7 @@ func TestFigureMessagesAreSeenSoon(t *testing.T) {
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	conn, err := b.watch(t.Context(), "bob", map[string]any{"query": messagesSubscription, "variables": map[string]any{"a": mailboxCursor(t, b, "bob")}})
-	must(t, err)
+	must.Succeed(t, err)
 	defer conn.CloseNow()
 	took := make([]time.Duration, messages)
 	pulse := probeNode(t, b)
@@ -70,9 +72,9 @@ func TestFigureMessagesAreSeenSoon(t *testing.T) {
 		<-modestly.C
 		begun := time.Now()
 		id, err := a.sendMessage("alice", "bob", fmt.Sprint(i))
-		must(t, err)
+		must.Succeed(t, err)
 		var got struct{ Messages struct{ ID string } }
-		must(t, nextOn(t.Context(), conn, &got))
+		must.Succeed(t, nextOn(t.Context(), conn, &got))
 		if took[i] = time.Since(begun); got.Messages.ID != id {
 			t.Fatalf("received message %s, want %s", got.Messages.ID, id)
 		}

@@ -19,6 +19,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/sqlitetest"
 )
 
@@ -56,13 +57,6 @@ func buildAndTest(m *testing.M) int {
 		return 1
 	}
 	return code
-}
-
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
 }
 
 // environment returns a function that looks up variables in pairs, which holds
@@ -205,7 +199,7 @@ func serveBinaryWith(tb testing.TB, data string, prepare func(*exec.Cmd), flags 
 	command.Env = []string{} // not this process's
 	command.Stdout, command.Stderr = stdout, stderr
 	prepare(command)
-	must(tb, command.Start())
+	must.Succeed(tb, command.Start())
 	over := make(chan struct{})
 	go func() {
 		_ = command.Wait() // the exit code is checked instead
@@ -218,7 +212,7 @@ func serveBinaryWith(tb testing.TB, data string, prepare func(*exec.Cmd), flags 
 		ended:  over,
 		log:    stderr.String,
 		kill: func() {
-			must(tb, command.Process.Kill())
+			must.Succeed(tb, command.Process.Kill())
 			<-over
 		},
 		stop: func() programResult {
@@ -305,9 +299,9 @@ func (s *server) post(body []byte, headers map[string]string, into any) error {
 func get(tb testing.TB, address string) (status int, header http.Header, body []byte) {
 	tb.Helper()
 	response, err := client.Get(address)
-	must(tb, err)
+	must.Succeed(tb, err)
 	body, err = io.ReadAll(response.Body)
-	must(tb, errors.Join(err, response.Body.Close()))
+	must.Succeed(tb, errors.Join(err, response.Body.Close()))
 	return response.StatusCode, response.Header, body
 }
 
@@ -315,13 +309,13 @@ func get(tb testing.TB, address string) (status int, header http.Header, body []
 func (s *server) likes(t *testing.T, id string) int {
 	t.Helper()
 	var got struct{ Interactive struct{ LikeCount int } }
-	must(t, s.graphQL("", fmt.Sprintf(`{ interactive(biz: "video", bizId: %q) { likeCount } }`, id), &got))
+	must.Succeed(t, s.graphQL("", fmt.Sprintf(`{ interactive(biz: "video", bizId: %q) { likeCount } }`, id), &got))
 	return got.Interactive.LikeCount
 }
 
 func (s *server) like(tb testing.TB, user, id string) {
 	tb.Helper()
-	must(tb, s.graphQL(user, fmt.Sprintf(`mutation { like(input: {biz: "video", bizId: %q}) { changed } }`, id), nil))
+	must.Succeed(tb, s.graphQL(user, fmt.Sprintf(`mutation { like(input: {biz: "video", bizId: %q}) { changed } }`, id), nil))
 }
 
 // verified checks that ovation verify finds no difference in the data folder.

@@ -6,13 +6,15 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 func TestHealthAsksANode(t *testing.T) {
 	s := serve(t, emptyData(t))
 	host := strings.TrimPrefix(s.url, "http://")
 	_, port, err := net.SplitHostPort(host)
-	must(t, err)
+	must.Succeed(t, err)
 	call(t, environment(), "health", s.url).want(t, 0, s.url+"/readyz answers ok")
 	call(t, environment(), "health", "--live", s.url+"/").want(t, 0, s.url+"/healthz answers ok")
 	call(t, environment("OVATION_ADDR", host), "health").want(t, 0, "/readyz answers ok")

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"ovation/internal/testing/must"
 )
 
 // deskdropCopies is the number of copies of the real data, each with different users,
@@ -28,21 +30,21 @@ func repeatedDeskdrop(tb testing.TB) (file string, rows int) {
 	tb.Helper()
 	needDeskdrop(tb)
 	packed, err := zip.OpenReader(deskdrop)
-	must(tb, err)
+	must.Succeed(tb, err)
 	defer packed.Close()
 	first, err := packed.File[0].Open()
-	must(tb, err)
+	must.Succeed(tb, err)
 	defer first.Close()
 	lines, err := csv.NewReader(first).ReadAll()
-	must(tb, err)
+	must.Succeed(tb, err)
 
 	file = filepath.Join(tb.TempDir(), "repeated.csv")
 	out, err := os.Create(file)
-	must(tb, err)
+	must.Succeed(tb, err)
 	defer out.Close()
 	buffer := bufio.NewWriterSize(out, 1<<20)
 	w := csv.NewWriter(buffer)
-	must(tb, w.Write(lines[0]))
+	must.Succeed(tb, w.Write(lines[0]))
 	const user = 3
 	if lines[0][user] != "personId" {
 		tb.Fatalf("the columns are %v, want personId in column %d", lines[0], user)
@@ -51,13 +53,13 @@ func repeatedDeskdrop(tb testing.TB) (file string, rows int) {
 		for _, line := range lines[1:] {
 			id := line[user]
 			line[user] = strconv.Itoa(copied) + id
-			must(tb, w.Write(line))
+			must.Succeed(tb, w.Write(line))
 			line[user] = id
 		}
 	}
 	w.Flush()
-	must(tb, w.Error())
-	must(tb, buffer.Flush())
+	must.Succeed(tb, w.Error())
+	must.Succeed(tb, buffer.Flush())
 	return file, deskdropCopies * (len(lines) - 1)
 }
 
@@ -112,7 +114,7 @@ func clicks(tb testing.TB) string {
 	tb.Helper()
 	file := filepath.Join(tb.TempDir(), "clicks.tsv")
 	out, err := os.Create(file)
-	must(tb, err)
+	must.Succeed(tb, err)
 	defer out.Close()
 	w := bufio.NewWriterSize(out, 1<<20)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -123,7 +125,7 @@ func clicks(tb testing.TB) string {
 		at += random.Int64N(1000)
 		fmt.Fprintf(w, "%d\t%d\t%d\n", random.IntN(clickUsers), articles.Uint64(), at)
 	}
-	must(tb, w.Flush())
+	must.Succeed(tb, w.Flush())
 	return file
 }
 
@@ -173,7 +175,7 @@ func importInto(b *testing.B, file string, rows int, environment ...string) floa
 		return string(out)
 	}
 	load, err := os.ReadFile("/proc/loadavg")
-	must(b, err)
+	must.Succeed(b, err)
 	said := ovation("import", file)
 	b.Logf("load before %s%s", load, said)
 	took := imported.FindStringSubmatch(said)
@@ -181,7 +183,7 @@ func importInto(b *testing.B, file string, rows int, environment ...string) floa
 		b.Fatalf("import does not print how long it took: %s", said)
 	}
 	seconds, err := strconv.ParseFloat(took[1], 64)
-	must(b, err)
+	must.Succeed(b, err)
 	b.StopTimer()
 	if said := ovation("verify"); !strings.HasPrefix(said, "0 differences; ") {
 		b.Errorf("verify printed %s, want 0 differences", said)
@@ -195,9 +197,9 @@ func (s *site) totals(tb testing.TB) (totals [3]int64) {
 	tb.Helper()
 	ctx := context.Background()
 	c, err := pgx.Connect(ctx, s.variables["OVATION_POSTGRES_URL"])
-	must(tb, err)
+	must.Succeed(tb, err)
 	defer c.Close(ctx)
-	must(tb, c.QueryRow(ctx, `SELECT coalesce(sum(read_count), 0)::bigint, coalesce(sum(like_count), 0)::bigint,
+	must.Succeed(tb, c.QueryRow(ctx, `SELECT coalesce(sum(read_count), 0)::bigint, coalesce(sum(like_count), 0)::bigint,
 		coalesce(sum(collect_count), 0)::bigint FROM interactive`).Scan(&totals[0], &totals[1], &totals[2]))
 	return totals
 }

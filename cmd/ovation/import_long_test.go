@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // TestLongDeskdropIsImportedIntoPostgres starts an import of the real data into Postgres
@@ -24,9 +27,9 @@ func TestLongDeskdropIsImportedIntoPostgres(t *testing.T) {
 	for _, after := range []int64{0, 30_000} {
 		command := exec.Command(binary, "import", "--map=deskdrop", deskdrop)
 		command.Env = s.environ()
-		must(t, command.Start())
-		eventually(t, fmt.Sprintf("more than %d reads are imported", after), func() bool { return s.totals(t)[0] > after })
-		must(t, command.Process.Kill())
+		must.Succeed(t, command.Start())
+		await.That(t, fmt.Sprintf("more than %d reads are imported", after), func() bool { return s.totals(t)[0] > after })
+		must.Succeed(t, command.Process.Kill())
 		_ = command.Wait() // it was killed
 	}
 	importIt := func() programResult { return s.run(t, "import", "--map=deskdrop", deskdrop) }
@@ -48,9 +51,9 @@ func (s *site) comments(tb testing.TB) (n int64) {
 	tb.Helper()
 	ctx := context.Background()
 	c, err := pgx.Connect(ctx, s.variables["OVATION_POSTGRES_URL"])
-	must(tb, err)
+	must.Succeed(tb, err)
 	defer c.Close(ctx)
-	must(tb, c.QueryRow(ctx, `SELECT count(*) FROM comment`).Scan(&n))
+	must.Succeed(tb, c.QueryRow(ctx, `SELECT count(*) FROM comment`).Scan(&n))
 	return n
 }
 
@@ -66,12 +69,12 @@ func TestLongKilledImportResumes(t *testing.T) {
 	command := exec.Command(binary, append(args, "-")...)
 	command.Env = []string{}
 	stdin, err := command.StdinPipe()
-	must(t, err)
-	must(t, command.Start())
+	must.Succeed(t, err)
+	must.Succeed(t, command.Start())
 	_, err = io.WriteString(stdin, text[:len(text)/100*98])
-	must(t, err)
-	eventually(t, "some rows are imported", func() bool { return sums(t, data, "true")[0] > 0 })
-	must(t, command.Process.Kill())
+	must.Succeed(t, err)
+	await.That(t, "some rows are imported", func() bool { return sums(t, data, "true")[0] > 0 })
+	must.Succeed(t, command.Process.Kill())
 	_ = command.Wait() // it was killed
 
 	before := sums(t, data, "true")[0]
@@ -79,7 +82,7 @@ func TestLongKilledImportResumes(t *testing.T) {
 		t.Fatalf("%d of %d rows were imported before the kill, want some but not all", before, rows)
 	}
 	file := filepath.Join(t.TempDir(), "rows.csv")
-	must(t, os.WriteFile(file, []byte(text), 0o600))
+	must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
 	runBinary(t, append(args, file)...).want(t, 0, fmt.Sprintf("already there %d", before))
 	if got := sums(t, data, "true")[0]; got != rows {
 		t.Errorf("there are %d reads, want %d", got, rows)

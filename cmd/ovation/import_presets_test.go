@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"ovation/importer"
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // sample returns the path of a synthetic export.
@@ -136,7 +138,7 @@ func TestTablesAreImportedBesideRunningNodes(t *testing.T) {
 	}
 	shown := func() counts {
 		var reply struct{ Interactive counts }
-		must(t, node.graphQL("alice", `{ interactive(biz: "article", bizId: "1") { readCount likeCount collectCount freshness } }`, &reply))
+		must.Succeed(t, node.graphQL("alice", `{ interactive(biz: "article", bizId: "1") { readCount likeCount collectCount freshness } }`, &reply))
 		return reply.Interactive
 	}
 	if got, want := shown(), (counts{Freshness: "LIVE"}); got != want {
@@ -148,14 +150,14 @@ func TestTablesAreImportedBesideRunningNodes(t *testing.T) {
 	for _, added := range []string{"127 reads added", "; 0 reads added"} {
 		s.run(t, "import", "--map=interactive", sample("interactive.csv")).want(t, exitBadRows, added, "collect       3 in the table, 3 in the database", `line 4: video "2": like is 3 in the table, 1 in the database`)
 	}
-	eventually(t, "the node shows what was imported", func() bool { return shown() == counts{120, 2, 2, "LIVE"} })
+	await.That(t, "the node shows what was imported", func() bool { return shown() == counts{120, 2, 2, "LIVE"} })
 	for user, want := range map[string]string{"1": "Default", "2": "Watch later"} {
 		var reply struct {
 			Interactive struct {
 				Collected struct{ Folder struct{ Name string } }
 			}
 		}
-		must(t, node.graphQL(user, `{ interactive(biz: "article", bizId: "1") { collected { folder { name } } } }`, &reply))
+		must.Succeed(t, node.graphQL(user, `{ interactive(biz: "article", bizId: "1") { collected { folder { name } } } }`, &reply))
 		if got := reply.Interactive.Collected.Folder.Name; got != want {
 			t.Errorf("the item of user %s is in the folder %q, want %q", user, got, want)
 		}
@@ -183,7 +185,7 @@ func TestFolderNamesThatDoNotFitAreRefused(t *testing.T) {
 func TestHelpNamesEveryMapping(t *testing.T) {
 	help := strings.Join(strings.Fields(call(t, environment(), "import", "--help").stdout), " ")
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "import-from.md"))
-	must(t, err)
+	must.Succeed(t, err)
 	for _, name := range importer.Presets() {
 		if name != "deskdrop" && !strings.Contains(string(text), "`"+name+"`") { // import.md describes deskdrop
 			t.Errorf("docs/import-from.md does not name the mapping %s", name)

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // publishedLog is a synthetic file in the shape of a log that was published.
@@ -86,7 +88,7 @@ func TestPublishedLogsAreImported(t *testing.T) {
 		t.Run(shape, func(t *testing.T) {
 			t.Parallel()
 			data, file := emptyData(t), filepath.Join(t.TempDir(), c.name)
-			must(t, os.WriteFile(file, []byte(c.text), 0o600))
+			must.Succeed(t, os.WriteFile(file, []byte(c.text), 0o600))
 			first := call(t, environment(), "import", "--data="+data, file)
 			found := adviceOf.FindStringSubmatch(first.stderr + "\n")
 			if first.code == 0 || found == nil {
@@ -132,6 +134,6 @@ func sumsIfAny(t *testing.T, data string) [5]int64 {
 func shellWords(t *testing.T, line string) []string {
 	t.Helper()
 	out, err := exec.Command("sh", "-c", "printf '%s\\n' "+line).Output()
-	must(t, err)
+	must.Succeed(t, err)
 	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"ovation/importer"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -47,9 +48,9 @@ func runWith(tb testing.TB, environ []string, args ...string) programResult {
 func sums(tb testing.TB, data, where string) (sums [5]int64) {
 	tb.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(data, databaseFile))
-	must(tb, err)
+	must.Succeed(tb, err)
 	defer db.Close()
-	must(tb, db.QueryRow(`SELECT coalesce(sum(read_count), 0), coalesce(sum(like_count), 0), coalesce(sum(dislike_count), 0),
+	must.Succeed(tb, db.QueryRow(`SELECT coalesce(sum(read_count), 0), coalesce(sum(like_count), 0), coalesce(sum(dislike_count), 0),
 		coalesce(sum(collect_count), 0), coalesce(sum(follower_count), 0) FROM interactive WHERE `+where).
 		Scan(&sums[0], &sums[1], &sums[2], &sums[3], &sums[4]))
 	return sums
@@ -60,9 +61,9 @@ func sums(tb testing.TB, data, where string) (sums [5]int64) {
 func commentSums(tb testing.TB, data string) (sums [3]int64) {
 	tb.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(data, databaseFile))
-	must(tb, err)
+	must.Succeed(tb, err)
 	defer db.Close()
-	must(tb, db.QueryRow(`SELECT (SELECT count(*) FROM comment), (SELECT coalesce(sum(comments), 0) FROM comment_count),
+	must.Succeed(tb, db.QueryRow(`SELECT (SELECT count(*) FROM comment), (SELECT coalesce(sum(comments), 0) FROM comment_count),
 		(SELECT coalesce(sum(comments), 0) FROM user_comments)`).Scan(&sums[0], &sums[1], &sums[2]))
 	return sums
 }
@@ -156,7 +157,7 @@ func TestAdviceFitsTheFault(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(folder, "rows")
-			must(t, os.WriteFile(file, []byte(c.text), 0o600))
+			must.Succeed(t, os.WriteFile(file, []byte(c.text), 0o600))
 			stdin := strings.NewReader("")
 			if c.stdin {
 				file, stdin = "-", strings.NewReader(c.text)
@@ -184,8 +185,8 @@ func gzipOf(t *testing.T, text string) string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	_, err := io.WriteString(w, text)
-	must(t, err)
-	must(t, w.Close())
+	must.Succeed(t, err)
+	must.Succeed(t, w.Close())
 	return b.String()
 }
 
@@ -200,13 +201,13 @@ func csvOf(rows int) string {
 
 func TestEventsOfAFlagChangeThoseOfAMapping(t *testing.T) {
 	changed, err := (&importCommand{Map: "deskdrop", Events: map[string]string{"VIEW": "skip"}}).mapping()
-	must(t, err)
+	must.Succeed(t, err)
 	if changed.Events["VIEW"] != "skip" || changed.Events["LIKE"] != "like" {
 		t.Errorf("the mapping deskdrop with --events VIEW=skip has the events %v, want VIEW skipped and LIKE as it was", changed.Events)
 	}
 	// Without a mapping, the events of the flag are the only events.
 	alone, err := (&importCommand{Biz: "video", Events: map[string]string{"view": "read"}}).mapping()
-	must(t, err)
+	must.Succeed(t, err)
 	if !maps.Equal(alone.Events, map[string]string{"view": "read"}) {
 		t.Errorf("without a mapping the events are %v, want those of the flag alone", alone.Events)
 	}
@@ -232,7 +233,7 @@ func TestImportBesideARunningServer(t *testing.T) {
 	data := t.TempDir()
 	s := serve(t, data)
 	file := filepath.Join(t.TempDir(), "rows.csv")
-	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(csvOf(1), "read", "like")), 0o600))
+	must.Succeed(t, os.WriteFile(file, []byte(strings.ReplaceAll(csvOf(1), "read", "like")), 0o600))
 	call(t, environment(), "import", "--data="+data, "--biz=video", "--time-unit=s", file).want(t, 0, "1 × like")
 	if got := s.likes(t, "0"); got != 1 {
 		t.Errorf("the server shows %d likes, want 1", got)
@@ -243,7 +244,7 @@ func TestImportBesideARunningServer(t *testing.T) {
 func TestOneImportAtATime(t *testing.T) {
 	data := t.TempDir()
 	unlock, err := dataFlag{data}.lock(importLock, "imports into")
-	must(t, err)
+	must.Succeed(t, err)
 	defer unlock()
 	call(t, environment(), "import", "--data="+data, "--biz=video", "/dev/null").want(t, 1, "another process already imports into the data folder")
 }
@@ -251,7 +252,7 @@ func TestOneImportAtATime(t *testing.T) {
 func TestBadRowsAreReportedAndTheRestIsImported(t *testing.T) {
 	data, file := emptyData(t), filepath.Join(t.TempDir(), "rows.csv")
 	text := csvOf(3) + strings.Repeat("ann,1,read,soon\n", 25) + "bob,1,read,1500000000\n"
-	must(t, os.WriteFile(file, []byte(text), 0o600))
+	must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
 	args := []string{"import", "--data=" + data, "--biz=video", "--time-unit=s", file}
 	call(t, environment(), args...).want(t, exitBadRows, "4 × read", "bad           25",
 		`line 5: column "time": time "soon" is not a number`, "line 24: ", "and 5 more", "correct them in a separate file")
@@ -267,10 +268,10 @@ func TestVerifyFindsAndRepairs(t *testing.T) {
 	verified(t, data)
 
 	db, err := sql.Open("sqlite", filepath.Join(data, databaseFile))
-	must(t, err)
+	must.Succeed(t, err)
 	_, err = db.Exec(`UPDATE interactive SET like_count = 7; UPDATE user_totals SET likes = 8`)
-	must(t, err)
-	must(t, db.Close())
+	must.Succeed(t, err)
+	must.Succeed(t, db.Close())
 	wrong := []string{`tenant default, video "1": likeCount is stored as 7, counted 1`, `tenant default, totals of user "alice": likes is stored as 8, counted 1`}
 	call(t, environment(), "verify", "--data="+data).want(t, 1, append(wrong, "2 differences; ", "--repair")...)
 	call(t, environment(), "verify", "--data="+data, "--repair").want(t, 0, append(wrong, "2 differences, all repaired")...)

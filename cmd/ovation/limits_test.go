@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // visit sends an anonymous request, with the X-Forwarded-For header if forwarded is not
@@ -14,16 +16,16 @@ import (
 func (s *server) visit(t *testing.T, forwarded string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/graphql", strings.NewReader(`{"query":"{__typename}"}`))
-	must(t, err)
+	must.Succeed(t, err)
 	request.Header.Set("Content-Type", "application/json")
 	if forwarded != "" {
 		request.Header.Set("X-Forwarded-For", forwarded)
 	}
 	response, err := client.Do(request)
-	must(t, err)
+	must.Succeed(t, err)
 	_, err = io.Copy(io.Discard, response.Body)
-	must(t, err)
-	must(t, response.Body.Close())
+	must.Succeed(t, err)
+	must.Succeed(t, response.Body.Close())
 	return response.StatusCode
 }
 
@@ -72,8 +74,8 @@ func TestOrdinaryUseStaysWithinTheLimits(t *testing.T) {
 	send := func(user, query string, variables any) {
 		t.Helper()
 		body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
-		must(t, err)
-		must(t, s.post(body, dev(user), nil))
+		must.Succeed(t, err)
+		must.Succeed(t, s.post(body, dev(user), nil))
 	}
 	for _, user := range []string{"alice", ""} {
 		for page := range 30 {

@@ -17,6 +17,9 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/coder/websocket/wsjson"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 const watchMovie = `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "movie"}]) { version freshness readCount likeCount liked { reaction } } }`
@@ -72,9 +75,9 @@ func watchers(t *testing.T, s *server, users ...string) []*follower {
 	for i, user := range users {
 		var err error
 		out[i], err = s.subscribe(t.Context(), user)
-		must(t, err)
+		must.Succeed(t, err)
 		t.Cleanup(func() { _ = out[i].conn.CloseNow() })
-		must(t, out[i].next(t.Context()))
+		must.Succeed(t, out[i].next(t.Context()))
 	}
 	return out
 }
@@ -156,8 +159,8 @@ func liveOnOtherNodes(t *testing.T, likes int, bound time.Duration) {
 		for i := range took {
 			<-modestly.C
 			began := time.Now()
-			must(t, a.graphQL(fmt.Sprintf("user-%d", first+i), likeMovie, nil))
-			must(t, one.until(t.Context(), func(e event) bool { return e.LikeCount == first+i+1 }))
+			must.Succeed(t, a.graphQL(fmt.Sprintf("user-%d", first+i), likeMovie, nil))
+			must.Succeed(t, one.until(t.Context(), func(e event) bool { return e.LikeCount == first+i+1 }))
 			took[i] = one.took[len(one.took)-1].Sub(began)
 		}
 		modestly.Stop()
@@ -291,7 +294,7 @@ func liveOverRestarts(t *testing.T, likers, times int) {
 		})
 	}
 	told := func(what string, want bool) {
-		eventually(t, "the subscribers of b receive "+what, func() bool {
+		await.That(t, "the subscribers of b receive "+what, func() bool {
 			for i := range live[len(all)/2 : len(all)-2] {
 				if live[len(all)/2+i].Load() != want {
 					return false
@@ -309,7 +312,7 @@ func liveOverRestarts(t *testing.T, likers, times int) {
 	close(stop)
 	liking.Wait()
 	total.Store(liked.Load())
-	must(t, a.graphQL("", `mutation { read(input: {biz: "video", bizId: "movie"}) { changed } }`, nil)) // subscribers that already have the last count receive another event
+	must.Succeed(t, a.graphQL("", `mutation { read(input: {biz: "video", bizId: "movie"}) { changed } }`, nil)) // subscribers that already have the last count receive another event
 	watching.Wait()
 	close(errs)
 	for err := range errs {
@@ -326,23 +329,23 @@ func TestOwnLikeIsInTheCountWhileItIsQueued(t *testing.T) {
 	t.Parallel()
 	var s *site
 	var alice, bob *follower
-	eventually(t, "alice's like is QUEUED", func() bool { // RabbitMQ may confirm too late
+	await.That(t, "alice's like is QUEUED", func() bool { // RabbitMQ may confirm too late
 		s = newSite(t)
 		a, b := s.start(t, "serve"), s.start(t, "serve")
 		alice, bob = watchers(t, b, "alice")[0], watchers(t, b, "bob")[0]
 		var got likeReply
-		must(t, a.graphQL("alice", likeMovie, &got))
+		must.Succeed(t, a.graphQL("alice", likeMovie, &got))
 		if got.Like.Interactive.LikeCount != 1 {
 			t.Fatalf("alice's like = %+v, want it counted once", got.Like)
 		}
 		return got.Like.Durability == "QUEUED"
 	})
 	rows := filepath.Join(t.TempDir(), "reads.csv")
-	must(t, os.WriteFile(rows, []byte("user,biz,subject,event,time\ncarol,video,movie,read,2026-01-02T03:04:05Z\n"), 0o600))
+	must.Succeed(t, os.WriteFile(rows, []byte("user,biz,subject,event,time\ncarol,video,movie,read,2026-01-02T03:04:05Z\n"), 0o600))
 	s.run(t, "import", rows).want(t, 0)
 	read := func(e event) bool { return e.ReadCount == 1 && e.Freshness == "LIVE" } // other events may lack the queued like
-	must(t, alice.until(t.Context(), read))
-	must(t, bob.until(t.Context(), read))
+	must.Succeed(t, alice.until(t.Context(), read))
+	must.Succeed(t, bob.until(t.Context(), read))
 	if alice.last.LikeCount != 1 || alice.last.Liked == nil {
 		t.Errorf("alice received %+v, want her like, counted once", alice.last)
 	}
@@ -351,6 +354,6 @@ func TestOwnLikeIsInTheCountWhileItIsQueued(t *testing.T) {
 	}
 	s.start(t, "work")
 	counted := func(e event) bool { return e.LikeCount == 1 && e.ReadCount == 1 }
-	must(t, alice.until(t.Context(), counted))
-	must(t, bob.until(t.Context(), counted))
+	must.Succeed(t, alice.until(t.Context(), counted))
+	must.Succeed(t, bob.until(t.Context(), counted))
 }

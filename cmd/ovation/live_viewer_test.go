@@ -9,6 +9,8 @@ import (
 
 	"github.com/coder/websocket"
 	"golang.org/x/sync/errgroup"
+
+	"ovation/internal/testing/must"
 )
 
 // actorSubjects is the number of subjects that each actor acts on.
@@ -144,7 +146,7 @@ func TestEventsAreTrueForTheirViewers(t *testing.T) {
 				bizId version freshness likeCount dislikeCount collectCount liked { reaction } collected { folder { name } } } }`,
 			"variables": map[string]any{"s": subjects},
 		})
-		must(t, err)
+		must.Succeed(t, err)
 		t.Cleanup(func() { _ = conn.CloseNow() })
 		actors = append(actors, &actor{name: name, from: i * actorSubjects, conn: conn, last: map[string]subjectEvent{}})
 	}
@@ -155,12 +157,12 @@ func TestEventsAreTrueForTheirViewers(t *testing.T) {
 		hearing.Go(func() error { return one.checkEvents(ctx, actors, ended) })
 		acting.Go(func() error { return one.act(a, 150, rand.New(rand.NewPCG(1, uint64(i)))) })
 	}
-	must(t, acting.Wait())
+	must.Succeed(t, acting.Wait())
 	close(ended)
 	// The read causes one more event for a subscriber that has already received
 	// everything.
-	must(t, a.graphQL("", `mutation { read(input: {biz: "video", bizId: "0"}) { changed } }`, nil))
-	must(t, hearing.Wait())
+	must.Succeed(t, a.graphQL("", `mutation { read(input: {biz: "video", bizId: "0"}) { changed } }`, nil))
+	must.Succeed(t, hearing.Wait())
 	for _, one := range actors {
 		t.Logf("%s received %d LIVE events of their own subjects", one.name, one.live)
 		if one.live <= actorSubjects { // the snapshot

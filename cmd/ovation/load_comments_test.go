@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // pendingComment is a user's comment on a subject. Each user has at most one comment on a
@@ -131,7 +133,7 @@ func (s *server) commentsOf(t *testing.T, subject int) (out []string) {
 				}
 			}
 		}
-		must(t, s.graphQL("", fmt.Sprintf(`{ interactive(biz: "video", bizId: "%d") { comments(first: 100%s) {
+		must.Succeed(t, s.graphQL("", fmt.Sprintf(`{ interactive(biz: "video", bizId: "%d") { comments(first: 100%s) {
 			edges { node { %s } } pageInfo { hasNextPage endCursor } } } }`, subject, after, commentFields), &got))
 		page := &got.Interactive.Comments
 		for _, edge := range page.Edges {

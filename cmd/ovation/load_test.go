@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"ovation/internal/testing/must"
 )
 
 // clickLoad is the number of users who click at the same time, and the minimum time for
@@ -198,7 +200,7 @@ func (p clickLoad) doubleClicks(t *testing.T, data string, s *server) {
 	}
 	t.Logf("%d users, %d mutations, %.0f/s", len(users), clicks, float64(clicks)/time.Since(began).Seconds())
 	for _, c := range users {
-		must(t, c.check(s))
+		must.Succeed(t, c.check(s))
 	}
 	checkComments(t, s, users)
 	verified(t, data)
@@ -225,7 +227,7 @@ func (p clickLoad) kill(t *testing.T) {
 	logged(t, data)
 	s = serveBinary(t, data)
 	for _, c := range users {
-		must(t, c.check(s))
+		must.Succeed(t, c.check(s))
 	}
 	checkComments(t, s, users)
 	verified(t, data)

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // TestFFmpegCannotReadItsParent runs a program as ffmpeg that tries to read the
@@ -13,7 +16,7 @@ import (
 func TestFFmpegCannotReadItsParent(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	must(t, os.Chmod(folder, 0o755))
+	must.Succeed(t, os.Chmod(folder, 0o755))
 	script := `#!/bin/sh
 for secret in environ mem maps auxv; do
 	( : </proc/$PPID/$secret ) 2>/dev/null && echo "read $secret" >&2
@@ -29,18 +32,18 @@ echo "variables $(/usr/bin/env | /bin/grep -v '^PWD=\|^_=\|^SHLVL=\|^OLDPWD=') e
 /bin/grep '^CapEff\|^CapPrm\|^CapInh\|^NoNewPrivs' /proc/$$/status >&2
 exit 1
 `
-	must(t, os.WriteFile(filepath.Join(folder, "ffmpeg"), []byte(script), 0o755))
+	must.Succeed(t, os.WriteFile(filepath.Join(folder, "ffmpeg"), []byte(script), 0o755))
 	secret, err := os.Open(os.DevNull)
-	must(t, err)
+	must.Succeed(t, err)
 	defer secret.Close()
 	s := serveBinaryWith(t, t.TempDir(), func(c *exec.Cmd) {
 		c.Env = []string{"PATH=" + folder, "OVATION_JWT_SECRET=" + strings.Repeat("s3cret", 10)}
 		c.ExtraFiles = []*os.File{secret, secret} // inherited as 3 and 4
 	}, "--log-level=info")
 	_, err = s.uploads("A film", clip(1000))
-	must(t, err)
+	must.Succeed(t, err)
 	said := ""
-	eventually(t, "the cover is refused", func() bool {
+	await.That(t, "the cover is refused", func() bool {
 		said = s.log()
 		return strings.Contains(said, "cover not made")
 	})

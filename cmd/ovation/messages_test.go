@@ -7,6 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // sendMessage sends a message from one user to another. The message's text also serves as
@@ -52,7 +55,7 @@ func messagesOnEveryNode(t *testing.T, nodes []*server) {
 	for i := range orders { // every user watches on both nodes
 		user, node := name(i/2), nodes[i%2]
 		conn, err := node.watch(t.Context(), user, map[string]any{"query": messagesSubscription, "variables": map[string]any{"a": mailboxCursor(t, node, user)}})
-		must(t, err)
+		must.Succeed(t, err)
 		t.Cleanup(func() { _ = conn.CloseNow() })
 		streams.Go(func() {
 			for range 2 * each { // sent and received
@@ -109,9 +112,9 @@ func messagesOnEveryNode(t *testing.T, nodes []*server) {
 		if a, b := strings.Join(orders[2*u], " "), strings.Join(orders[2*u+1], " "); a != b {
 			t.Errorf("the two streams of %s have different orders:\n%s\n%s", name(u), a, b)
 		}
-		must(t, nodes[u%2].graphQL(name(u), fmt.Sprintf(`mutation { markRead(input: {with: %q}) { conversation { unread } } }`, name(u+users-1)), nil))
+		must.Succeed(t, nodes[u%2].graphQL(name(u), fmt.Sprintf(`mutation { markRead(input: {with: %q}) { conversation { unread } } }`, name(u+users-1)), nil))
 		var seen conversationsReply
-		must(t, nodes[(u+1)%2].graphQL(name(u), conversationsQuery, &seen))
+		must.Succeed(t, nodes[(u+1)%2].graphQL(name(u), conversationsQuery, &seen))
 		for _, edge := range seen.Conversations.Edges {
 			if edge.Node.Unread != 0 {
 				t.Errorf("%s has read everything; the other node shows %+v, want none unread", name(u), edge.Node)
@@ -134,7 +137,7 @@ func TestMessagesSurviveOutagesOfTheDatabase(t *testing.T) {
 	var streams, writers sync.WaitGroup
 	for i, node := range nodes {
 		conn, err := node.watch(t.Context(), "receiver", map[string]any{"query": messagesSubscription, "variables": map[string]any{"a": mailboxCursor(t, node, "receiver")}})
-		must(t, err)
+		must.Succeed(t, err)
 		t.Cleanup(func() { _ = conn.CloseNow() })
 		streams.Go(func() {
 			next := map[string]int{}
@@ -190,11 +193,11 @@ func TestMessagesSurviveOutagesOfTheDatabase(t *testing.T) {
 		})
 	}
 	for n := range int64(outages) {
-		eventually(t, "messages are sent", func() bool { return sent.Load() >= (n+1)*users*each/(outages+2) })
+		await.That(t, "messages are sent", func() bool { return sent.Load() >= (n+1)*users*each/(outages+2) })
 		before := refused.Load()
 		between.set(true)
 		close(begun[n])
-		eventually(t, "a message is refused", func() bool { return refused.Load() > before })
+		await.That(t, "a message is refused", func() bool { return refused.Load() > before })
 		between.set(false)
 	}
 	writers.Wait()
@@ -210,6 +213,6 @@ func TestMessagesSurviveOutagesOfTheDatabase(t *testing.T) {
 func mailboxCursor(t *testing.T, node *server, user string) string {
 	t.Helper()
 	var seen conversationsReply
-	must(t, node.graphQL(user, conversationsQuery, &seen))
+	must.Succeed(t, node.graphQL(user, conversationsQuery, &seen))
 	return seen.Conversations.MessagesCursor
 }

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // TestProcessesExposeMetricsOfTheirRole compares the metrics of a node and a worker with
@@ -13,7 +16,7 @@ import (
 func TestProcessesExposeMetricsOfTheirRole(t *testing.T) {
 	t.Parallel()
 	manual, err := os.ReadFile("../../docs/operations.md")
-	must(t, err)
+	must.Succeed(t, err)
 	of := map[string]string{} // maps the name of a metric to its process: serve, work or both
 	for _, row := range regexp.MustCompile(`(?m)^\| (.*ovation_.*) \| (serve|work|both) \|`).FindAllStringSubmatch(string(manual), -1) {
 		for _, name := range regexp.MustCompile("`(ovation_[a-z_]+)").FindAllStringSubmatch(row[1], -1) {
@@ -26,7 +29,7 @@ func TestProcessesExposeMetricsOfTheirRole(t *testing.T) {
 	s := newSite(t)
 	node, worker := s.start(t, "serve"), s.start(t, "work")
 	node.like(t, "alice", "movie")
-	eventually(t, "the like is counted", func() bool { return s.likes(t) == 1 })
+	await.That(t, "the like is counted", func() bool { return s.likes(t) == 1 })
 	for process, n := range map[string]*server{"serve": node, "work": worker} {
 		_, _, text := get(t, n.url+"/metrics")
 		var exposed []string

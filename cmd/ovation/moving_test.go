@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // TestSiteMovesToAnotherRedisNodeByNode moves a site to another Redis while users act.
@@ -24,11 +27,11 @@ func TestSiteMovesToAnotherRedisNodeByNode(t *testing.T) {
 		var got likeReply
 		var seen movieReply
 		user := fmt.Sprintf("user-%d", users)
-		must(t, through.graphQL(user, likeMovie, &got))
+		must.Succeed(t, through.graphQL(user, likeMovie, &got))
 		if got.Like.Changed != nil && !*got.Like.Changed {
 			t.Errorf("like of %s: got changed: false, want true or null", user)
 		}
-		must(t, through.graphQL(user, movieQuery, &seen))
+		must.Succeed(t, through.graphQL(user, movieQuery, &seen))
 		if seen.Interactive.Liked == nil {
 			t.Errorf("%s is shown %+v after the like, want it liked", user, seen)
 		}
@@ -36,9 +39,9 @@ func TestSiteMovesToAnotherRedisNodeByNode(t *testing.T) {
 	}
 	counted := func() {
 		t.Helper()
-		eventually(t, "all likes are persisted", func() bool { return s.likes(t) == users })
+		await.That(t, "all likes are persisted", func() bool { return s.likes(t) == users })
 	}
-	eventually(t, "a like is answered LIVE", func() bool { return like(nodes[0]) == "LIVE" })
+	await.That(t, "a like is answered LIVE", func() bool { return like(nodes[0]) == "LIVE" })
 	counted()
 	begun := s.queryInt(t, "SELECT epoch FROM mirror")
 	for i := range nodes {
@@ -61,11 +64,11 @@ func TestSiteMovesToAnotherRedisNodeByNode(t *testing.T) {
 		old.stop()
 	}
 	like(nodes[1])
-	eventually(t, "the new worker takes over", func() bool { return waiting.ready() == http.StatusOK })
+	await.That(t, "the new worker takes over", func() bool { return waiting.ready() == http.StatusOK })
 	counted()
-	eventually(t, "the new Redis is used", func() bool {
+	await.That(t, "the new Redis is used", func() bool {
 		var seen movieReply
-		must(t, nodes[0].graphQL("", movieQuery, &seen))
+		must.Succeed(t, nodes[0].graphQL("", movieQuery, &seen))
 		return seen.Interactive.Freshness == "LIVE" && seen.Interactive.LikeCount == users
 	})
 	moved.run(t, "verify").want(t, 0, "0 differences; ", "0 differences in Redis; ")
@@ -91,9 +94,9 @@ func TestCommandsOfAnotherMirrorAreRefused(t *testing.T) {
 	if epoch := s.queryInt(t, "SELECT epoch FROM mirror"); epoch != begun || s.likes(t) != 0 {
 		t.Errorf("after the refused commands: epoch %d, %d likes persisted, want epoch %d, 0 likes", epoch, s.likes(t), begun)
 	}
-	eventually(t, "the site answers LIVE", func() bool {
+	await.That(t, "the site answers LIVE", func() bool {
 		var seen movieReply
-		must(t, node.graphQL("", movieQuery, &seen))
+		must.Succeed(t, node.graphQL("", movieQuery, &seen))
 		return seen.Interactive.Freshness == "LIVE"
 	})
 }

@@ -13,6 +13,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 const likeMovie = `mutation { like(input: {biz: "video", bizId: "movie"}) { changed durability interactive { likeCount } } }`
@@ -44,9 +47,9 @@ type movieReply struct {
 // database, and fills no cache, if Redis takes too long.
 func (s *server) seesMovie(t *testing.T, user string) (seen movieReply) {
 	t.Helper()
-	eventually(t, "the movie is shown LIVE", func() bool {
+	await.That(t, "the movie is shown LIVE", func() bool {
 		seen = movieReply{}
-		must(t, s.graphQL(user, movieQuery, &seen))
+		must.Succeed(t, s.graphQL(user, movieQuery, &seen))
 		return seen.Interactive.Freshness == "LIVE"
 	})
 	return seen
@@ -115,7 +118,7 @@ type proxy struct {
 func newProxy(t *testing.T, to string) *proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.Succeed(t, err)
 	p := &proxy{to: to, listener: listener, open: map[net.Conn]bool{}}
 	p.wait.Go(p.accept)
 	t.Cleanup(func() {
@@ -226,7 +229,7 @@ func queueUnavailable(t *testing.T, bound time.Duration) {
 		user := fmt.Sprintf("user-%d", users)
 		var got likeReply
 		began := time.Now()
-		must(t, a.graphQL(user, likeMovie, &got))
+		must.Succeed(t, a.graphQL(user, likeMovie, &got))
 		took = period{began, time.Now()}
 		seen := b.seesMovie(t, user) // a STALE reply lacks likes that are queued
 		if unchanged(got.Like.Changed) || seen.Interactive.Liked == nil || got.Like.Durability == "PERSISTED" && seen.Interactive.LikeCount != users {
@@ -234,11 +237,11 @@ func queueUnavailable(t *testing.T, bound time.Duration) {
 		}
 		return got.Like.Durability, took
 	}
-	eventually(t, "with the queue, a like is QUEUED", func() bool { // RabbitMQ may confirm too late
+	await.That(t, "with the queue, a like is QUEUED", func() bool { // RabbitMQ may confirm too late
 		durability, _ := like()
 		return durability == "QUEUED"
 	})
-	eventually(t, "the likes are counted", func() bool { return s.likes(t) == users })
+	await.That(t, "the likes are counted", func() bool { return s.likes(t) == users })
 
 	between.set(true)
 	pulse := probeNode(t, a)
@@ -259,11 +262,11 @@ func queueUnavailable(t *testing.T, bound time.Duration) {
 		t.Errorf("GET /readyz without the queue = %d, want 200", status)
 	}
 	between.set(false)
-	eventually(t, "likes are queued again", func() bool {
+	await.That(t, "likes are queued again", func() bool {
 		durability, _ := like()
 		return durability == "QUEUED"
 	})
-	eventually(t, "all likes are counted", func() bool { return s.likes(t) == users })
+	await.That(t, "all likes are counted", func() bool { return s.likes(t) == users })
 	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
@@ -284,15 +287,15 @@ func TestStopGoesInStages(t *testing.T) {
 	s.variables["OVATION_DRAIN"] = "10s" // on a busy machine, the like begins late
 	node, w := s.start(t, "serve"), s.start(t, "work")
 	node.signal()
-	eventually(t, "the node says that it is stopping", func() bool { return node.ready() == 503 })
+	await.That(t, "the node says that it is stopping", func() bool { return node.ready() == 503 })
 	var got likeReply
-	must(t, node.graphQL("alice", likeMovie, &got)) // the node still serves
+	must.Succeed(t, node.graphQL("alice", likeMovie, &got)) // the node still serves
 	if unchanged(got.Like.Changed) {
 		t.Error("like while the node stops: got changed: false, want true or null")
 	}
 	<-node.ended
 	node.stop().want(t, 0)
-	eventually(t, "the like is counted", func() bool { return s.likes(t) == 1 })
+	await.That(t, "the like is counted", func() bool { return s.likes(t) == 1 })
 	w.stop().want(t, 0)
 }
 
@@ -306,16 +309,16 @@ func TestPersistedQueriesAreSharedByNodes(t *testing.T) {
 	tries := 0
 	// If Redis takes too long, a query is not stored or not found. Each try has another
 	// text, so that the first request for a hash decides.
-	eventually(t, "the other node knows a query that was registered just now", func() bool {
+	await.That(t, "the other node knows a query that was registered just now", func() bool {
 		tries++
 		query := fmt.Sprint(movieQuery, " # ", tries)
 		hash := fmt.Sprintf(`"extensions":{"persistedQuery":{"version":1,"sha256Hash":"%x"}}`, sha256.Sum256([]byte(query)))
 		text, err := json.Marshal(query)
-		must(t, err)
+		must.Succeed(t, err)
 		if err := ask(a, hash); err == nil || !strings.Contains(err.Error(), unknown) {
 			t.Errorf("the hash of a query before its registration: got %v, want %s", err, unknown)
 		}
-		must(t, ask(a, hash+`,"query":`+string(text)))
+		must.Succeed(t, ask(a, hash+`,"query":`+string(text)))
 		err = ask(b, hash)
 		if err != nil && !strings.Contains(err.Error(), unknown) {
 			t.Error(err)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/openapitest"
 )
 
@@ -26,17 +27,17 @@ func TestDocumentIsServed(t *testing.T) {
 		t.Errorf("GET /openapi.json = %d, %v, %d bytes, want 200, JSON, the %d bytes that ovation schema --openapi prints", status, header, len(text), len(printed.stdout))
 	}
 	document, err := openapitest.Load()
-	must(t, err)
+	must.Succeed(t, err)
 	for path, item := range document.Paths {
 		at := strings.NewReplacer("{file}", "aaaaaaaaaaaaaaaa.mp4", "{picture}", "7.png").Replace(path)
 		for method, op := range item {
 			request, err := http.NewRequestWithContext(t.Context(), strings.ToUpper(method), s.url+at, http.NoBody)
-			must(t, err)
+			must.Succeed(t, err)
 			response, err := client.Do(request)
-			must(t, err)
+			must.Succeed(t, err)
 			body, err := io.ReadAll(response.Body)
-			must(t, err)
-			must(t, response.Body.Close())
+			must.Succeed(t, err)
+			must.Succeed(t, response.Body.Close())
 			if op.Responses[strconv.Itoa(response.StatusCode)] == nil || bytes.Contains(body, []byte("no such endpoint")) || bytes.Contains(body, []byte("needs the method")) {
 				t.Errorf("%s %s = %d, %s, want one of %v", method, at, response.StatusCode, body, slices.Sorted(maps.Keys(op.Responses)))
 			}
@@ -59,7 +60,7 @@ func TestDocumentHasNothingThatIsOff(t *testing.T) {
 		var document struct {
 			Paths map[string]any `json:"paths"`
 		}
-		must(t, json.Unmarshal(text, &document))
+		must.Succeed(t, json.Unmarshal(text, &document))
 		if len(document.Paths) == 0 {
 			t.Errorf("%s: the document has no paths", flag)
 		}

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // TestPagesOfThisMachineMayAskOvationDev checks that ovation dev accepts requests from
@@ -25,13 +27,13 @@ func TestPagesOfThisMachineMayAskOvationDev(t *testing.T) {
 		"http://192.168.1.5:5173": {http.StatusForbidden, "--allowed-origins http://192.168.1.5:5173"},
 	} {
 		request, err := http.NewRequest(http.MethodPost, s.url+"/graphql", strings.NewReader(`{"query":"{viewer{userId}}"}`))
-		must(t, err)
+		must.Succeed(t, err)
 		request.Header.Set("Content-Type", "application/json")
 		request.Header.Set("Origin", origin)
 		response, err := client.Do(request)
-		must(t, err)
+		must.Succeed(t, err)
 		body, err := io.ReadAll(response.Body)
-		must(t, errors.Join(err, response.Body.Close()))
+		must.Succeed(t, errors.Join(err, response.Body.Close()))
 		if response.StatusCode != want.status || !strings.Contains(string(body), want.says) || response.Header.Get("Access-Control-Allow-Origin") != origin {
 			t.Errorf("%s: got %s, origin %q allowed, want %d, %q: %s", origin, response.Status, response.Header.Get("Access-Control-Allow-Origin"), want.status, want.says, body)
 		}

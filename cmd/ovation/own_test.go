@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/seed"
 )
 
@@ -277,7 +279,7 @@ func newSequentialViewer(t *testing.T, seed uint64, nodes ...*server) *sequentia
 		var got struct {
 			CreateFolder struct{ Folder struct{ ID string } }
 		}
-		must(t, nodes[0].graphQL("loner", fmt.Sprintf(`mutation { createFolder(input: {name: "folder %d"}) { folder { id } } }`, i), &got))
+		must.Succeed(t, nodes[0].graphQL("loner", fmt.Sprintf(`mutation { createFolder(input: {name: "folder %d"}) { folder { id } } }`, i), &got))
 		v.folders = append(v.folders, got.CreateFolder.Folder.ID)
 	}
 	return v
@@ -350,7 +352,7 @@ func ownActions(t *testing.T, n int) {
 			t.Logf("log of %s:\n%s", process.url, process.log())
 		}
 	}
-	eventually(t, "both nodes show what everybody did", func() bool { return v.allVisible(t, a) && v.allVisible(t, b) })
+	await.That(t, "both nodes show what everybody did", func() bool { return v.allVisible(t, a) && v.allVisible(t, b) })
 	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
@@ -366,7 +368,7 @@ func (v *sequentialViewer) allVisible(t *testing.T, node *server) bool {
 				CommentCount int
 			}
 		}
-		must(t, node.graphQL("", fmt.Sprintf(`{ interactive(biz: "video", bizId: "%d") { commentCount %s } }`, subject, shown), &got))
+		must.Succeed(t, node.graphQL("", fmt.Sprintf(`{ interactive(biz: "video", bizId: "%d") { commentCount %s } }`, subject, shown), &got))
 		want := v.known[subject].own()
 		want.LikeCount += v.others.began[subject].LikeCount
 		want.CollectCount += v.others.began[subject].CollectCount

@@ -14,6 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ovation/cmd/ovation/internal/balance"
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // fleet consists of two nodes behind a balancer and of two workers.
@@ -46,8 +48,8 @@ func newFleet(t *testing.T, partitions int) *fleet {
 func (f *fleet) startNode(t *testing.T, i int) {
 	t.Helper()
 	f.nodes[i] = f.site.start(t, "serve")
-	must(t, f.balancer.Add(f.nodes[i].url))
-	eventually(t, "the balancer knows the new node", func() bool { return f.balancer.Ready() > i })
+	must.Succeed(t, f.balancer.Add(f.nodes[i].url))
+	await.That(t, "the balancer knows the new node", func() bool { return f.balancer.Ready() > i })
 }
 
 // repartition changes the number of partitions as docs/operations.md describes.
@@ -63,7 +65,7 @@ func (f *fleet) repartition(t *testing.T, from, to int) {
 	for i := range f.nodes {
 		f.nodes[i].stop().want(t, 0)
 		f.startNode(t, i)
-		eventually(t, "the balancer knows both nodes", func() bool { return f.balancer.Ready() == len(f.nodes) })
+		await.That(t, "the balancer knows both nodes", func() bool { return f.balancer.Ready() == len(f.nodes) })
 	}
 	f.site.run(t, "partitions", strconv.Itoa(to)).want(t, 0, fmt.Sprintf("There are %d partitions already", to))
 }
@@ -142,8 +144,8 @@ func TestLongPartitionsChangeUnderLoad(t *testing.T) {
 		likes, reads, unknown = likes+liker.likes, reads+liker.reads, unknown+liker.unknown
 	}
 	t.Logf("%d likes, %d reads, %d reads with an unknown result", likes, reads, unknown)
-	eventually(t, "every like is stored", func() bool { return f.site.likes(t) >= likes })
-	eventually(t, "every read is stored", func() bool { return f.site.reads(t, "film") >= reads })
+	await.That(t, "every like is stored", func() bool { return f.site.likes(t) >= likes })
+	await.That(t, "every read is stored", func() bool { return f.site.reads(t, "film") >= reads })
 	if n := f.site.likes(t); n > likes+len(fans) { // each user may have one like in progress
 		t.Errorf("%d likes are stored, want %d to %d", n, likes, likes+len(fans))
 	}
@@ -165,8 +167,8 @@ func TestLongPartitionsChangeUnderLoad(t *testing.T) {
 func (s *site) reads(t *testing.T, subject string) (n int64) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), s.variables["OVATION_POSTGRES_URL"])
-	must(t, err)
+	must.Succeed(t, err)
 	defer c.Close(t.Context())
-	must(t, c.QueryRow(t.Context(), "SELECT coalesce(sum(read_count), 0) FROM interactive WHERE biz_id = $1", subject).Scan(&n))
+	must.Succeed(t, c.QueryRow(t.Context(), "SELECT coalesce(sum(read_count), 0) FROM interactive WHERE biz_id = $1", subject).Scan(&n))
 	return n
 }

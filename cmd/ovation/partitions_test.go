@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"ovation/internal/testing/await"
+)
 
 func TestDeadLettersSurviveAChangeOfPartitions(t *testing.T) {
 	t.Parallel()
@@ -12,7 +16,7 @@ func TestDeadLettersSurviveAChangeOfPartitions(t *testing.T) {
 	s.variables["OVATION_PARTITIONS"] = "6"
 	s.run(t, "dead", "replay", "--all").want(t, 0, "2 messages replayed")
 	s.start(t, "work")
-	eventually(t, "the replayed likes are stored", func() bool { return s.likes(t) == 1 })
+	await.That(t, "the replayed likes are stored", func() bool { return s.likes(t) == 1 })
 	s.run(t, "dead", "list").want(t, 0, "There are no dead letters")
 }
 

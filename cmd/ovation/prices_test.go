@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/prices"
 )
 
@@ -21,7 +22,7 @@ const maxPriceRatio = 4
 // speed.
 func TestFigurePricesFollowTheCost(t *testing.T) {
 	units, err := prices.Documented("../..")
-	must(t, err)
+	must.Succeed(t, err)
 	data := emptyData(t)
 	s := serveBinary(t, data, "--rate-per-user=0", "--rate-per-address=0", "--messages-per-user=0", "--attempts-per-address=0", "--no-access-log")
 	tokens := make([]string, prices.Users+1) // the last is that of a back end
@@ -31,7 +32,7 @@ func TestFigurePricesFollowTheCost(t *testing.T) {
 	}
 	for i := range prices.Users {
 		var out struct{ Register struct{ Token string } }
-		must(t, s.post(requestOf(t, byName["`register`"].Query, map[string]any{"in": map[string]any{"name": fmt.Sprint("user ", i), "password": prices.Password}}), nil, &out))
+		must.Succeed(t, s.post(requestOf(t, byName["`register`"].Query, map[string]any{"in": map[string]any{"name": fmt.Sprint("user ", i), "password": prices.Password}}), nil, &out))
 		tokens[i] = out.Register.Token
 	}
 	site := call(t, environment(), "token", "--user=site", "--scope=actions:write", "--data="+data)
@@ -68,7 +69,7 @@ func TestFigurePricesFollowTheCost(t *testing.T) {
 func requestOf(t *testing.T, query string, variables map[string]any) []byte {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
-	must(t, err)
+	must.Succeed(t, err)
 	return body
 }
 

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"ovation/internal/testing/must"
 )
 
 // latencyProbe measures how long this machine takes for a trivial operation, such as an
@@ -36,8 +38,8 @@ func probeDisk(t *testing.T) *latencyProbe {
 	t.Helper()
 	const page, pages = 8 << 10, 1000
 	f, err := os.Create(filepath.Join(t.TempDir(), "pulse"))
-	must(t, err)
-	t.Cleanup(func() { must(t, f.Close()) })
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Succeed(t, f.Close()) })
 	content, n := make([]byte, page), int64(0)
 	return probeEvery(t, 20*time.Millisecond, func() {
 		_, err := f.WriteAt(content, page*(n%pages))

@@ -16,6 +16,8 @@ import (
 
 	"github.com/rabbitmq/amqp091-go"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/worker"
 	"ovation/worker/amqp"
@@ -79,7 +81,7 @@ func TestUnusableServicesAreNamed(t *testing.T) {
 	to := func(variable string) func(*url.URL) { // the server of another service
 		return func(u *url.URL) {
 			other, err := url.Parse(s.variables[variable])
-			must(t, err)
+			must.Succeed(t, err)
 			u.Host = other.Host
 		}
 	}
@@ -165,9 +167,9 @@ func TestVerifyComparesRedisWithTheDatabase(t *testing.T) {
 	node := s.start(t, "serve")
 	s.start(t, "work")
 	node.like(t, "alice", "movie")
-	eventually(t, "the like is stored and counted", func() bool { return s.likes(t) == 1 })
+	await.That(t, "the like is stored and counted", func() bool { return s.likes(t) == 1 })
 	node.seesMovie(t, "alice") // the movie is in every cache now
-	eventually(t, "Redis has what the database has", func() bool { return s.run(t, "verify").code == 0 })
+	await.That(t, "Redis has what the database has", func() bool { return s.run(t, "verify").code == 0 })
 
 	// The counts and the state are changed in the database alone, as if Redis had missed
 	// the changes.
@@ -177,8 +179,8 @@ func TestVerifyComparesRedisWithTheDatabase(t *testing.T) {
 	found := s.run(t, "verify")
 	found.want(t, exitFailed, append(wrong, "0 differences; ", "2 differences in Redis; ", "--repair")...)
 	s.run(t, "verify", "--repair").want(t, 0, append(wrong, "0 differences; ", "2 differences in Redis, all repaired; ")...)
-	eventually(t, "the dropped entries are filled again correctly", func() bool {
-		must(t, node.graphQL("alice", movieQuery, nil))
+	await.That(t, "the dropped entries are filled again correctly", func() bool {
+		must.Succeed(t, node.graphQL("alice", movieQuery, nil))
 		return strings.Contains(s.run(t, "verify").stdout, "0 differences in Redis; ")
 	})
 	call(t, s.getenv("OVATION_REDIS_URL", ""), "verify").want(t, 0, "Redis was not compared: set OVATION_REDIS_URL")
@@ -198,14 +200,14 @@ func messageOf(id string) storage.Message {
 func (s *site) deadLetter(t *testing.T, reason string, ids ...string) {
 	t.Helper()
 	queue, err := amqp.Open(t.Context(), amqp.Options{URL: s.variables["OVATION_RABBITMQ_URL"], Prefix: s.prefix, Logger: discardLog})
-	must(t, err)
+	must.Succeed(t, err)
 	defer queue.Close()
 	deliveries, err := queue.Consume(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	for _, id := range ids {
 		_, err = queue.Publish(t.Context(), 0, messageOf(id))
-		must(t, err)
-		must(t, (<-deliveries).Reject(errors.New(reason)))
+		must.Succeed(t, err)
+		must.Succeed(t, (<-deliveries).Reject(errors.New(reason)))
 	}
 }
 
@@ -233,14 +235,14 @@ func TestDeadLettersAreListedReplayedAndDropped(t *testing.T) {
 	s.start(t, "work")
 	s.run(t, "work", "--addr=127.0.0.1:0", "--partitions=8").want(t, exitFailed, "the queues do not have 8 partitions")
 	s.run(t, "dead", "replay", "one").want(t, 0, "1 message replayed")
-	eventually(t, "the replayed like is counted", func() bool { return s.likes(t) == 1 })
+	await.That(t, "the replayed like is counted", func() bool { return s.likes(t) == 1 })
 	s.run(t, "dead", "replay", "--all").want(t, 0, "1 message replayed")
 	s.run(t, "dead", "list").want(t, 0, "There are no dead letters")
 
 	s.withQueues(t, func(channel *amqp091.Channel) error { // the worker cannot decode this message
 		return channel.PublishWithContext(t.Context(), "", s.prefix+".3", true, false, amqp091.Publishing{MessageId: "strange", Body: []byte("\xffnonsense")})
 	})
-	eventually(t, "the message is dead-lettered", func() bool { return strings.Contains(s.run(t, "dead", "list").stdout, "strange") })
+	await.That(t, "the message is dead-lettered", func() bool { return strings.Contains(s.run(t, "dead", "list").stdout, "strange") })
 	s.run(t, "dead", "show", "strange").want(t, 0, "unreadable", "nonsense")
 	s.run(t, "dead", "replay", "--all").want(t, exitFailed, "0 messages replayed", "1 message cannot be decoded and remain dead letters")
 	s.run(t, "dead", "drop", "strange").want(t, 0, "1 message dropped")
@@ -265,7 +267,7 @@ func (u *flakyConsumer) Consume(ctx context.Context) (<-chan worker.Delivery, er
 
 func TestEachLossOfTheQueueIsLoggedOnce(t *testing.T) {
 	store, err := dataFlag{t.TempDir()}.open(t.Context(), true, storage.EventOptions{})
-	must(t, err)
+	must.Succeed(t, err)
 	defer store.Close()
 	said := newBannerWriter()
 	consumer := &watchedConsumer{Consumer: &flakyConsumer{}, log: slog.New(slog.NewTextHandler(said, nil))}
@@ -274,7 +276,7 @@ func TestEachLossOfTheQueueIsLoggedOnce(t *testing.T) {
 	running.Go(func() {
 		supervise(ctx, worker.New(consumer, store, local.Mirror{Reader: store}, worker.Options{Logger: discardLog}), consumer, func() error { return nil })
 	})
-	eventually(t, "the queue is available after the second loss", func() bool { return strings.Count(said.String(), "is connected to the queue again") == 2 })
+	await.That(t, "the queue is available after the second loss", func() bool { return strings.Count(said.String(), "is connected to the queue again") == 2 })
 	stop()
 	running.Wait()
 	if n := strings.Count(said.String(), "has lost its connection to the queue"); n != 2 {
@@ -284,13 +286,13 @@ func TestEachLossOfTheQueueIsLoggedOnce(t *testing.T) {
 
 func TestPacedPersisterTakesItsTime(t *testing.T) {
 	store, err := dataFlag{t.TempDir()}.open(t.Context(), true, storage.EventOptions{})
-	must(t, err)
+	must.Succeed(t, err)
 	defer store.Close()
 	p := &rateLimited{Persister: store, perSecond: 20}
 	began := time.Now()
 	for _, id := range []string{"1", "2", "3", "4", "5"} { // each call waits for the time of the actions before it
 		_, err := p.Persist(t.Context(), []storage.Message{messageOf(id)}, nil)
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	if took := time.Since(began); took < 200*time.Millisecond {
 		t.Errorf("five actions at 20 a second took %v, want at least 200 ms", took)

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // TestHangupsKeepServersRunning sends SIGHUP to each kind of server: it says that it has
@@ -17,8 +20,8 @@ func TestHangupsKeepServersRunning(t *testing.T) {
 	alone := serveBinary(t, emptyData(t), "--log-level=info")
 	site := newSite(t)
 	for name, s := range map[string]*server{"dev": alone, "serve": site.start(t, "serve"), "work": site.start(t, "work")} {
-		must(t, syscall.Kill(s.pid, syscall.SIGHUP))
-		eventually(t, name+" has logged the signal", func() bool { return strings.Contains(s.log(), "no files to reload") })
+		must.Succeed(t, syscall.Kill(s.pid, syscall.SIGHUP))
+		await.That(t, name+" has logged the signal", func() bool { return strings.Contains(s.log(), "no files to reload") })
 		if isClosed(s.ended) {
 			t.Fatalf("%s: SIGHUP has ended the process", name)
 		}

@@ -6,6 +6,9 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // TestWritesSurviveARestart checks that data still exists after a restart: comments,
@@ -15,17 +18,17 @@ func TestWritesSurviveARestart(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, dir)
 	comment, err := s.addComment("alice", "first")
-	must(t, err)
+	must.Succeed(t, err)
 	message, err := s.sendMessage("alice", "bob", "hello")
-	must(t, err)
+	must.Succeed(t, err)
 	video, err := s.uploads("A film", clip(100_000))
-	must(t, err)
-	eventually(t, "the feed shows the cover", func() bool { return strings.HasPrefix(s.feed(t)[0].CoverURL, "/media/covers/") })
+	must.Succeed(t, err)
+	await.That(t, "the feed shows the cover", func() bool { return strings.HasPrefix(s.feed(t)[0].CoverURL, "/media/covers/") })
 	account, err := s.session("register", "Alice")
-	must(t, err)
+	must.Succeed(t, err)
 	revoked, err := s.session("register", "Bob")
-	must(t, err)
-	must(t, s.post([]byte(`{"query":"mutation { logOutEverywhere { user { userId } } }"}`), bearer(revoked.Token), nil))
+	must.Succeed(t, err)
+	must.Succeed(t, s.post([]byte(`{"query":"mutation { logOutEverywhere { user { userId } } }"}`), bearer(revoked.Token), nil))
 	s.stop().want(t, 0)
 
 	s = serve(t, dir, "--max-upload=1")
@@ -53,9 +56,9 @@ func TestWritesSurviveARestart(t *testing.T) {
 func (s *server) keepsComment(t *testing.T, first comment) {
 	t.Helper()
 	again, err := s.addComment("alice", "first")
-	must(t, err)
+	must.Succeed(t, err)
 	second, err := s.addComment("bob", "second")
-	must(t, err)
+	must.Succeed(t, err)
 	seen := s.comments(t, "NEWEST").Interactive
 	if again != first || seen.CommentCount != 2 || seen.Comments.Edges[0].Node.ID != second.ID || seen.Comments.Edges[1].Node.Text != "first" {
 		t.Errorf("added %+v, repeated after the restart %+v, then %+v; shown are %+v, want each comment once", first, again, second, seen)
@@ -67,9 +70,9 @@ func (s *server) keepsComment(t *testing.T, first comment) {
 func (s *server) keepsMessage(t *testing.T, first string) {
 	t.Helper()
 	again, err := s.sendMessage("alice", "bob", "hello")
-	must(t, err)
+	must.Succeed(t, err)
 	var seen conversationsReply
-	must(t, s.graphQL("bob", conversationsQuery, &seen))
+	must.Succeed(t, s.graphQL("bob", conversationsQuery, &seen))
 	if again != first || len(seen.Conversations.Edges) != 1 || seen.Conversations.Edges[0].Node.Latest.ID != first || seen.Conversations.Edges[0].Node.Unread != 1 {
 		t.Errorf("sent %s, repeated after the restart %s; bob is shown %+v, want the message once, unread", first, again, seen)
 	}
@@ -92,7 +95,7 @@ func (s *server) keepsVideo(t *testing.T, first film) {
 	if _, err := s.uploads("too large", clip(2<<20)); err == nil || !strings.Contains(err.Error(), "413") {
 		t.Errorf("upload of 2 MiB where 1 is allowed: got %v, want status 413", err)
 	}
-	must(t, s.graphQL("alice", `mutation { deleteVideo(input: {videoId: "`+first.VideoID+`"}) { deletedId } }`, nil))
+	must.Succeed(t, s.graphQL("alice", `mutation { deleteVideo(input: {videoId: "`+first.VideoID+`"}) { deletedId } }`, nil))
 	if status, _ := s.download(t, got[0].PlayURL); status != http.StatusNotFound || len(s.feed(t)) != 0 {
 		t.Errorf("after the deletion: GET %s = %d, the feed is %+v, want 404, no video", got[0].PlayURL, status, s.feed(t))
 	}
@@ -109,7 +112,7 @@ func (s *server) keepsAccount(t *testing.T, account, revoked loggedIn) {
 		t.Error("a revoked token is accepted after the restart")
 	}
 	again, err := s.session("logIn", "ALICE")
-	must(t, err)
+	must.Succeed(t, err)
 	if again.User != account.User {
 		t.Errorf("logged in as %v, want %v as registered", again.User, account.User)
 	}

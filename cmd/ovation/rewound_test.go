@@ -14,6 +14,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/port"
 )
 
@@ -29,7 +31,7 @@ type ownPostgres struct {
 func postgresTool(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
-	must(t, err)
+	must.Succeed(t, err)
 	if path, err := exec.LookPath(name); err == nil {
 		found = append(found, path)
 	}
@@ -49,10 +51,10 @@ func postgresTool(t *testing.T, name string, args ...string) *exec.Cmd {
 func newOwnPostgres(t *testing.T, program string, args ...string) *ownPostgres {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "ovation-postgres") //nolint:usetesting // whose folders only root can enter
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	if os.Getuid() == 0 {
-		must(t, os.Chown(folder, 65534, 65534))
+		must.Succeed(t, os.Chown(folder, 65534, 65534))
 	}
 	p := &ownPostgres{port: port.Free(t), folder: folder}
 	if out, err := postgresTool(t, program, append(args, "-D", p.data())...).CombinedOutput(); err != nil {
@@ -73,8 +75,8 @@ func (p *ownPostgres) start(t *testing.T) {
 	t.Helper()
 	p.run = postgresTool(t, "postgres", "-D", p.data(), "-p", strconv.Itoa(p.port), "-c", "listen_addresses=127.0.0.1",
 		"-c", "unix_socket_directories=", "-c", "fsync=off")
-	must(t, p.run.Start())
-	eventually(t, "Postgres answers", func() bool {
+	must.Succeed(t, p.run.Start())
+	await.That(t, "Postgres answers", func() bool {
 		c, err := pgx.Connect(t.Context(), p.url())
 		if err == nil {
 			_ = c.Close(context.Background())
@@ -106,21 +108,21 @@ func TestLongLikeLostByAFailoverCanBeGivenAgain(t *testing.T) {
 	s.start(t, "work")
 	see := func() (seen movieReply) {
 		t.Helper()
-		must(t, node.graphQL("alice", movieQuery, &seen))
+		must.Succeed(t, node.graphQL("alice", movieQuery, &seen))
 		return seen
 	}
-	must(t, node.graphQL("bob", likeMovie, nil))
-	eventually(t, "the first like is on the replica", func() bool {
+	must.Succeed(t, node.graphQL("bob", likeMovie, nil))
+	await.That(t, "the first like is on the replica", func() bool {
 		c, err := pgx.Connect(t.Context(), replica.url())
-		must(t, err)
+		must.Succeed(t, err)
 		defer c.Close(context.Background())
 		n := 0
 		err = c.QueryRow(t.Context(), fmt.Sprintf(`SELECT count(*) FROM %q.user_reaction`, s.prefix)).Scan(&n)
 		return err == nil && n == 1
 	})
 	replica.kill()
-	must(t, node.graphQL("alice", likeMovie, nil))
-	eventually(t, "both likes are persisted and live", func() bool {
+	must.Succeed(t, node.graphQL("alice", likeMovie, nil))
+	await.That(t, "both likes are persisted and live", func() bool {
 		seen := see()
 		return s.likes(t) == 2 && seen.Interactive.LikeCount == 2 && seen.Interactive.Freshness == "LIVE"
 	})
@@ -131,8 +133,8 @@ func TestLongLikeLostByAFailoverCanBeGivenAgain(t *testing.T) {
 	if out, err := postgresTool(t, "pg_ctl", "promote", "-w", "-D", replica.data()).CombinedOutput(); err != nil {
 		t.Fatalf("promote: %v\n%s", err, out)
 	}
-	eventually(t, "the next epoch has begun", func() bool { return s.queryInt(t, "SELECT epoch FROM mirror") != begun })
-	eventually(t, "the remaining like is shown and LIVE", func() bool {
+	await.That(t, "the next epoch has begun", func() bool { return s.queryInt(t, "SELECT epoch FROM mirror") != begun })
+	await.That(t, "the remaining like is shown and LIVE", func() bool {
 		seen := see()
 		if seen.Interactive.Freshness != "LIVE" {
 			return false
@@ -144,9 +146,9 @@ func TestLongLikeLostByAFailoverCanBeGivenAgain(t *testing.T) {
 			t.Fatalf("after the failover: got %+v, want only bob's like if LIVE", seen)
 		}
 	}
-	must(t, node.graphQL("alice", likeMovie, nil))
-	eventually(t, "the like is persisted again", func() bool { return s.likes(t) == 2 })
-	eventually(t, "the repeated like is shown and LIVE", func() bool {
+	must.Succeed(t, node.graphQL("alice", likeMovie, nil))
+	await.That(t, "the like is persisted again", func() bool { return s.likes(t) == 2 })
+	await.That(t, "the repeated like is shown and LIVE", func() bool {
 		seen := see()
 		return seen.Interactive.LikeCount == 2 && seen.Interactive.Liked != nil && seen.Interactive.Freshness == "LIVE"
 	})

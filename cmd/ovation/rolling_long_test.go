@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"ovation/cmd/ovation/internal/balance"
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // balancerDrain is longer than balance.ProbeEvery and the timeout of a probe together, 2.1
@@ -36,19 +38,19 @@ func TestLongRollingRestartLosesNoRequest(t *testing.T) {
 	var nodes, workers []*server
 	start := func() *server {
 		node := s.start(t, "serve")
-		must(t, balancer.Add(node.url))
+		must.Succeed(t, balancer.Add(node.url))
 		return node
 	}
 	for range 2 {
 		nodes, workers = append(nodes, start()), append(workers, s.start(t, "work"))
 	}
-	eventually(t, "the balancer knows both nodes", func() bool { return balancer.Ready() == 2 })
+	await.That(t, "the balancer knows both nodes", func() bool { return balancer.Ready() == 2 })
 
 	users, clicks, errs := p.run(func() {
 		for i := range nodes {
 			nodes[i].stop().want(t, 0)
 			nodes[i] = start()
-			eventually(t, "the balancer knows the new node", func() bool { return balancer.Ready() == 2 })
+			await.That(t, "the balancer knows the new node", func() bool { return balancer.Ready() == 2 })
 			workers[i].stop().want(t, 0)
 			workers[i] = s.start(t, "work")
 		}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // A server with --federation returns the schema that ovation schema --federation prints.
@@ -15,7 +17,7 @@ func TestServersAreSubgraphsOnRequest(t *testing.T) {
 	var got struct {
 		Service struct{ SDL string } `json:"_service"`
 	}
-	must(t, s.graphQL("", "{ _service { sdl } }", &got))
+	must.Succeed(t, s.graphQL("", "{ _service { sdl } }", &got))
 	if want := call(t, environment(), "schema", "--federation").stdout; got.Service.SDL != want || want == "" {
 		t.Errorf("got %d bytes, want the %d bytes that ovation schema --federation prints", len(got.Service.SDL), len(want))
 	}
@@ -24,7 +26,7 @@ func TestServersAreSubgraphsOnRequest(t *testing.T) {
 func TestSchemaIsPrintedInFull(t *testing.T) {
 	t.Parallel()
 	want, err := os.ReadFile("../../schema.graphqls")
-	must(t, err)
+	must.Succeed(t, err)
 	if got := call(t, environment(), "schema"); got.code != 0 || got.stdout != string(want) {
 		t.Errorf("ovation schema: got exit code %d, %d bytes, want 0, the %d bytes of schema.graphqls", got.code, len(got.stdout), len(want))
 	}

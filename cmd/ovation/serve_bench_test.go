@@ -14,6 +14,8 @@ import (
 	"time"
 
 	clients "ovation/bench/load"
+
+	"ovation/internal/testing/must"
 )
 
 // BenchmarkServe sends HTTP requests to a node over several concurrent connections. The
@@ -56,7 +58,7 @@ func (s *site) serveHere(b *testing.B) (address string) {
 		}
 	})
 	line, err := bufio.NewReader(read).ReadString('\n')
-	must(b, err)
+	must.Succeed(b, err)
 	return strings.TrimPrefix(serves.FindString(line), "http://")
 }
 
@@ -93,7 +95,7 @@ func (a *queryClient) run(b *testing.B, connections, times int) {
 	b.StopTimer()
 	worked = cpuTime(b) - worked
 	a.asked += times
-	must(b, err)
+	must.Succeed(b, err)
 	if result.Errors > 0 || result.Requests != int64(times) {
 		b.Fatalf("%d of %d replies were wrong, want %d right ones: %q", result.Errors, result.Requests, times, result.Faults)
 	}
@@ -108,7 +110,7 @@ func (a *queryClient) run(b *testing.B, connections, times int) {
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
-	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	must.Succeed(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 

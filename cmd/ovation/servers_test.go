@@ -18,6 +18,8 @@ import (
 	"sync"
 	"testing"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/port"
 )
 
@@ -46,8 +48,8 @@ func newOwnRedis(t *testing.T, args ...string) *ownRedis {
 func (r *ownRedis) start(t *testing.T) {
 	t.Helper()
 	r.run = exec.Command("redis-server", r.args...)
-	must(t, r.run.Start())
-	eventually(t, "redis-server accepts connections", func() bool {
+	must.Succeed(t, r.run.Start())
+	await.That(t, "redis-server accepts connections", func() bool {
 		c, err := net.Dial("tcp", r.at)
 		if err == nil {
 			_ = c.Close()
@@ -69,10 +71,10 @@ func certificate(t *testing.T) (pair tls.Certificate, certFile, keyFile string) 
 	defer server.Close()
 	pair = server.TLS.Certificates[0]
 	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	must(t, err)
+	must.Succeed(t, err)
 	certFile, keyFile = filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
-	must(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}), 0o600))
-	must(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
+	must.Succeed(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}), 0o600))
+	must.Succeed(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
 	return pair, certFile, keyFile
 }
 
@@ -81,7 +83,7 @@ func certificate(t *testing.T) (pair tls.Certificate, certFile, keyFile string) 
 func encrypted(t *testing.T, pair tls.Certificate, server string) string {
 	t.Helper()
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
-	must(t, err)
+	must.Succeed(t, err)
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -129,7 +131,7 @@ func TestRedisAndRabbitMQAreReachedByTLS(t *testing.T) {
 	node := secure.start(t, "serve")
 	secure.start(t, "work")
 	node.like(t, "alice", "movie")
-	eventually(t, "the like is stored", func() bool { return secure.likes(t) == 1 })
+	await.That(t, "the like is stored", func() bool { return secure.likes(t) == 1 })
 }
 
 // passwords returns the passwords in the site's URLs.
@@ -137,7 +139,7 @@ func (s *site) passwords(t *testing.T) (found []string) {
 	t.Helper()
 	for _, name := range distributed {
 		u, err := url.Parse(s.variables[name])
-		must(t, err)
+		must.Succeed(t, err)
 		if password, is := u.User.Password(); is {
 			found = append(found, password)
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ovation/internal/testing/must"
 )
 
 // TestThreadsHaveTimerSlack checks that all threads of a long-running command have the
@@ -16,7 +18,7 @@ func TestThreadsHaveTimerSlack(t *testing.T) {
 	s := serveBinary(t, t.TempDir())
 	s.like(t, "alice", "1")
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", s.pid))
-	must(t, err)
+	must.Succeed(t, err)
 	if len(threads) < 2 {
 		t.Fatalf("the process has the threads %v, want at least 2", threads)
 	}
@@ -28,13 +30,13 @@ func TestThreadsHaveTimerSlack(t *testing.T) {
 		if os.IsPermission(err) && os.Geteuid() != 0 {
 			t.Skip("only root can inspect the threads of a process that protects its memory")
 		}
-		must(t, err)
+		must.Succeed(t, err)
 		if got, err := strconv.Atoi(strings.TrimSpace(string(slack))); err != nil || time.Duration(got) != timerSlack {
 			t.Errorf("a thread's slack is %q ns, want %v", slack, timerSlack)
 		}
 	}
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", s.pid))
-	must(t, err)
+	must.Succeed(t, err)
 	if got := strings.TrimSpace(string(name)); got != filepath.Base(binary) {
 		t.Errorf("the process is called %q, want %q", got, filepath.Base(binary))
 	}

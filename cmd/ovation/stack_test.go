@@ -11,6 +11,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // startStack runs ovation stack in a process of its own.
@@ -20,7 +23,7 @@ func (s *site) startStack(t *testing.T, data string, flags ...string) *server {
 	c.Env = s.environ()
 	stdout, stderr := newBannerWriter(), newBannerWriter()
 	c.Stdout, c.Stderr = stdout, stderr
-	must(t, c.Start())
+	must.Succeed(t, c.Start())
 	over := make(chan struct{})
 	go func() {
 		_ = c.Wait() // the exit code is checked instead
@@ -40,7 +43,7 @@ func (s *site) startStack(t *testing.T, data string, flags ...string) *server {
 // clips waits until the demo has clips, and returns those that it has then.
 func (s *server) clips(t *testing.T) (clips []douyinVideo) {
 	t.Helper()
-	eventually(t, "the demo has clips", func() bool {
+	await.That(t, "the demo has clips", func() bool {
 		clips = douyinClient{t, s.url}.get("feed/").ok(t).VideoList
 		return len(clips) > 0
 	})
@@ -54,7 +57,7 @@ func (s *server) parts(t *testing.T) map[string]int {
 	parts := map[string]int{}
 	for _, found := range regexp.MustCompile(`((?:serve|work)-\d) +http\S+, process (\d+)`).FindAllStringSubmatch(s.banner, -1) {
 		process, err := strconv.Atoi(found[2])
-		must(t, err)
+		must.Succeed(t, err)
 		parts[found[1]] = process
 	}
 	if len(parts) != 4 {
@@ -86,7 +89,7 @@ func TestStackIsOneAddressThatStopsCleanly(t *testing.T) {
 	for i := range 4 { // both nodes have their turn
 		n.like(t, "viewer-"+strconv.Itoa(i), "1")
 	}
-	eventually(t, "the likes are counted", func() bool { return n.likes(t, "1") == before+4 })
+	await.That(t, "the likes are counted", func() bool { return n.likes(t, "1") == before+4 })
 	token := regexp.MustCompile(`Authorization: Bearer (\S+)'`).FindStringSubmatch(n.banner)[1]
 	if user := n.viewer(t, token); user != demoViewer {
 		t.Errorf("the token in the banner is of %q, want %q", user, demoViewer)
@@ -136,7 +139,7 @@ func TestStackStopsWithThePartThatDied(t *testing.T) {
 			t.Parallel()
 			n := emptySite(t).startStack(t, t.TempDir())
 			parts := n.parts(t)
-			must(t, syscall.Kill(parts[dies], syscall.SIGKILL))
+			must.Succeed(t, syscall.Kill(parts[dies], syscall.SIGKILL))
 			<-n.ended
 			n.stop().want(t, exitFailed, "ovation: "+dies+" exited unexpectedly: signal: killed; its log ", dies+".log")
 			wantNoProcesses(t, parts)
@@ -168,9 +171,9 @@ func TestLogsOfAStackAreAddedTo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "work-1.log")
 	write := func(line string) *childProcess {
 		file, from, err := openLog(path)
-		must(t, err)
+		must.Succeed(t, err)
 		_, err = file.WriteString(line)
-		must(t, errors.Join(err, file.Close()))
+		must.Succeed(t, errors.Join(err, file.Close()))
 		return &childProcess{log: path, from: from}
 	}
 	write("first\n")
@@ -180,7 +183,7 @@ func TestLogsOfAStackAreAddedTo(t *testing.T) {
 	if says := write("second\nthird\n").logTail(); !strings.HasSuffix(says, "ends:\n  second\n  third") {
 		t.Errorf("logTail = %s, want the lines second and third", says)
 	}
-	must(t, os.Truncate(path, maxLog+1))
+	must.Succeed(t, os.Truncate(path, maxLog+1))
 	write("fourth\n")
 	for name, want := range map[string]int64{path: 7, path + ".old": maxLog + 1} {
 		if file, err := os.Stat(name); err != nil || file.Size() != want {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/rueidis"
+
+	"ovation/internal/testing/must"
 )
 
 const (
@@ -35,12 +37,12 @@ func watchStalls(t *testing.T, s *site) *stalls {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	database, err := pgx.Connect(ctx, s.variables["OVATION_POSTGRES_URL"])
-	must(t, err)
+	must.Succeed(t, err)
 	options, err := rueidis.ParseURL(s.variables["OVATION_REDIS_URL"])
-	must(t, err)
+	must.Succeed(t, err)
 	options.DisableCache = true
 	redis, err := rueidis.NewClient(options)
-	must(t, err)
+	must.Succeed(t, err)
 	w := &stalls{}
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // slowLike is a request in progress: the server has read its headers, and its body has
@@ -25,17 +28,17 @@ func beginLike(t *testing.T, s *server, headers map[string]string) *slowLike {
 	t.Helper()
 	host := strings.TrimPrefix(s.url, "http://")
 	connection, err := net.Dial("tcp", host)
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = connection.Close() })
 	_, err = fmt.Fprintf(connection, "POST /graphql HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"+
 		"Content-Length: %d\r\nExpect: 100-continue\r\n", host, len(slowBody))
-	must(t, err)
+	must.Succeed(t, err)
 	for name, value := range headers {
 		_, err = fmt.Fprintf(connection, "%s: %s\r\n", name, value)
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	_, err = fmt.Fprint(connection, "\r\n")
-	must(t, err)
+	must.Succeed(t, err)
 	l := &slowLike{connection, bufio.NewReader(connection)}
 	if answer := l.answer(t); answer != http.StatusContinue {
 		t.Fatalf("Expect: 100-continue: got status %d, want 100", answer)
@@ -46,10 +49,10 @@ func beginLike(t *testing.T, s *server, headers map[string]string) *slowLike {
 // answer returns the status of the server's next response.
 func (l *slowLike) answer(t *testing.T) int {
 	t.Helper()
-	must(t, l.connection.SetReadDeadline(time.Now().Add(waitTimeout)))
+	must.Succeed(t, l.connection.SetReadDeadline(time.Now().Add(waitTimeout)))
 	answer, err := http.ReadResponse(l.answers, nil)
-	must(t, err)
-	must(t, answer.Body.Close())
+	must.Succeed(t, err)
+	must.Succeed(t, answer.Body.Close())
 	return answer.StatusCode
 }
 
@@ -57,7 +60,7 @@ func (l *slowLike) answer(t *testing.T) int {
 func (l *slowLike) finish(t *testing.T) {
 	t.Helper()
 	_, err := l.connection.Write([]byte(slowBody))
-	must(t, err)
+	must.Succeed(t, err)
 	if answer := l.answer(t); answer != http.StatusOK {
 		t.Errorf("the request under way: got status %d, want 200", answer)
 	}
@@ -71,7 +74,7 @@ func (s *server) refuses(t *testing.T) {
 		if err != nil {
 			return
 		}
-		must(t, connection.Close())
+		must.Succeed(t, connection.Close())
 	}
 	t.Fatalf("the server still accepts connections after %v", waitTimeout)
 }
@@ -107,7 +110,7 @@ func TestNodeFinishesRunningRequests(t *testing.T) {
 	like := beginLike(t, node, as("bob"))
 	node.signal()
 	node.refuses(t)
-	must(t, idle.connection.SetReadDeadline(time.Now().Add(waitTimeout))) // like.finish succeeds below, so the idle connection is closed first
+	must.Succeed(t, idle.connection.SetReadDeadline(time.Now().Add(waitTimeout))) // like.finish succeeds below, so the idle connection is closed first
 	if _, err := idle.answers.ReadByte(); !errors.Is(err, io.EOF) {
 		t.Errorf("the idle connection ended with %v, want %v", err, io.EOF)
 	}
@@ -115,7 +118,7 @@ func TestNodeFinishesRunningRequests(t *testing.T) {
 	<-node.ended
 	node.stop().want(t, 0)
 	w := s.start(t, "work") // what was acknowledged is in the queue
-	eventually(t, "both likes are counted", func() bool { return s.likes(t) == 2 })
+	await.That(t, "both likes are counted", func() bool { return s.likes(t) == 2 })
 	w.stop().want(t, 0)
 	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
@@ -131,8 +134,8 @@ func TestSecondSignalStopsANode(t *testing.T) {
 	draining := s.start(t, "serve")
 	for _, node := range []*server{waiting, draining} {
 		node.signal()
-		eventually(t, "the node is stopping", func() bool { return node.ready() != 200 })
-		eventually(t, "a second signal ends the process", func() bool {
+		await.That(t, "the node is stopping", func() bool { return node.ready() != 200 })
+		await.That(t, "a second signal ends the process", func() bool {
 			node.signal()
 			return isClosed(node.ended)
 		})

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	benchload "ovation/bench/load"
+
+	"ovation/internal/testing/must"
 )
 
 // The most that an idle subscriber may cost the server.
@@ -121,18 +123,18 @@ const (
 func startCrowd(tb testing.TB, s *server, n int, who string) *crowd {
 	tb.Helper()
 	self, err := os.Executable()
-	must(tb, err)
+	must.Succeed(tb, err)
 	command := exec.Command(self)
 	command.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %s", crowdVariable, strings.TrimPrefix(s.url, "http://"), n, who))
 	command.Stderr = os.Stderr
 	stdin, err := command.StdinPipe()
-	must(tb, err)
+	must.Succeed(tb, err)
 	stdout, err := command.StdoutPipe()
-	must(tb, err)
-	must(tb, command.Start())
+	must.Succeed(tb, err)
+	must.Succeed(tb, command.Start())
 	tb.Cleanup(func() {
-		must(tb, stdin.Close()) // this ends the crowd
-		must(tb, command.Wait())
+		must.Succeed(tb, stdin.Close()) // this ends the crowd
+		must.Succeed(tb, command.Wait())
 	})
 	return &crowd{stdout: bufio.NewScanner(stdout), times: map[int]deliveryTimes{}}
 }

@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"testing"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // TestTrendsOfASite lets users act, in each way to run, and compares the trends with what
@@ -36,7 +39,7 @@ func testTrends(t *testing.T, s *server, restart func() *server) {
 	scores := map[string]int{}
 	act := func(user, mutation, video string, weight int) {
 		t.Helper()
-		must(t, s.graphQL(user, fmt.Sprintf(`mutation { %s(input: {biz: "video", bizId: %q}) { durability } }`, mutation, video), nil))
+		must.Succeed(t, s.graphQL(user, fmt.Sprintf(`mutation { %s(input: {biz: "video", bizId: %q}) { durability } }`, mutation, video), nil))
 		scores[video] += weight
 	}
 	round := func() {
@@ -53,7 +56,7 @@ func testTrends(t *testing.T, s *server, restart func() *server) {
 	agree := func() {
 		t.Helper()
 		for _, window := range []string{"HOUR", "DAY", "WEEK"} {
-			eventually(t, "the trends of "+window+" are what the users did", func() bool {
+			await.That(t, "the trends of "+window+" are what the users did", func() bool {
 				var got struct {
 					Trending struct {
 						Edges []struct {
@@ -62,7 +65,7 @@ func testTrends(t *testing.T, s *server, restart func() *server) {
 						}
 					}
 				}
-				must(t, s.graphQL("alice", `{ trending(biz: "video", window: `+window+`, first: 100) { edges { score node { bizId } } } }`, &got))
+				must.Succeed(t, s.graphQL("alice", `{ trending(biz: "video", window: `+window+`, first: 100) { edges { score node { bizId } } } }`, &got))
 				edges := got.Trending.Edges
 				for i, e := range edges {
 					if scores[e.Node.BizID] != e.Score || i > 0 && edges[i-1].Score < e.Score {

@@ -7,6 +7,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // TestTrustedDocumentsAreReloadedOnHangup changes the manifest of a running site: a good
@@ -15,7 +18,7 @@ import (
 func TestTrustedDocumentsAreReloadedOnHangup(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "persisted_queries.json")
-	write := func(text string) { must(t, os.WriteFile(file, []byte(text), 0o600)) }
+	write := func(text string) { must.Succeed(t, os.WriteFile(file, []byte(text), 0o600)) }
 	const me = `"me": "query Me { viewer { userId } }"`
 	write(`{` + me + `}`)
 	s := serveBinary(t, emptyData(t), "--log-level=info", "--no-access-log", "--trusted-documents="+file, "--only-trusted")
@@ -34,8 +37,8 @@ func TestTrustedDocumentsAreReloadedOnHangup(t *testing.T) {
 	}
 	reload := func(says string) {
 		t.Helper()
-		must(t, syscall.Kill(s.pid, syscall.SIGHUP))
-		eventually(t, "the log has "+says, func() bool { return strings.Contains(s.log(), says) })
+		must.Succeed(t, syscall.Kill(s.pid, syscall.SIGHUP))
+		await.That(t, "the log has "+says, func() bool { return strings.Contains(s.log(), says) })
 	}
 	want("at first", `{"documentId":"me"}`, "alice")
 	want("at first", `{"documentId":"user"}`, "UNTRUSTED_DOCUMENT")
@@ -58,7 +61,7 @@ func TestTrustedDocumentsAreReloadedOnHangup(t *testing.T) {
 	want("after a bad manifest", `{"documentId":"user"}`, "UNTRUSTED_DOCUMENT")
 	write(`{` + me + `, "user": "{ viewer { userId } }"}`)
 	reload(`"what":"the trusted documents of ` + file)
-	eventually(t, "the new manifest is in use", func() bool { return ask(`{"documentId":"user"}`) == "alice" })
+	await.That(t, "the new manifest is in use", func() bool { return ask(`{"documentId":"user"}`) == "alice" })
 	want("after a good manifest", `{"query":"{ viewer { userId } }"}`, "alice")
 	close(done)
 	asking.Wait()
@@ -69,7 +72,7 @@ func TestTrustedDocumentsAreReloadedOnHangup(t *testing.T) {
 func TestBadManifestsKeepASiteFromStarting(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "manifest.json")
-	must(t, os.WriteFile(file, []byte(`{"900150983cd24fb0d6963f7d28e17f72": "{ viewer { userId } }"}`), 0o600))
+	must.Succeed(t, os.WriteFile(file, []byte(`{"900150983cd24fb0d6963f7d28e17f72": "{ viewer { userId } }"}`), 0o600))
 	result := runBinary(t, "dev", "--addr=127.0.0.1:0", "--data="+emptyData(t), "--trusted-documents="+file)
 	if result.code != exitFailed || !strings.Contains(result.stderr, file+`: document "900150983cd24fb0d6963f7d28e17f72": the id has the form of a MD5`) {
 		t.Errorf("got exit code %d, %s", result.code, result.stderr)

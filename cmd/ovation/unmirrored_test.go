@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/storage/postgres"
 )
@@ -14,7 +16,7 @@ import (
 func rowsOf(t *testing.T) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "rows.csv")
-	must(t, os.WriteFile(file, []byte("user,subject,event,time\nalice,movie,like,1700000000\nbob,movie,like,1700000001\n"), 0o600))
+	must.Succeed(t, os.WriteFile(file, []byte("user,subject,event,time\nalice,movie,like,1700000000\nbob,movie,like,1700000001\n"), 0o600))
 	return file
 }
 
@@ -26,10 +28,10 @@ func TestChangesPastRedisAreRefusedWhileNodesUseIt(t *testing.T) {
 	importRows := []string{"import", "--biz=video", "--time-unit=s", rowsOf(t)}
 	withoutRedis := s.getenv("OVATION_REDIS_URL", "")
 	database, err := postgres.Open(t.Context(), postgres.Options{URL: s.variables["OVATION_POSTGRES_URL"], Logger: discardLog})
-	must(t, err)
+	must.Succeed(t, err)
 	defer database.Close()
 	_, err = unmirrored{database}.Persist(t.Context(), []storage.Message{messageOf("before")}, nil)
-	must(t, err)
+	must.Succeed(t, err)
 
 	node := s.start(t, "serve")
 	node.seesMovie(t, "bob") // the movie is in every cache now
@@ -46,9 +48,9 @@ func TestChangesPastRedisAreRefusedWhileNodesUseIt(t *testing.T) {
 	s.run(t, "verify", "--repair").want(t, 0, "1 difference, repaired; ", "0 differences in Redis; ")
 	node.seesMovie(t, "bob") // the counts, which the repair has dropped, are cached again
 	s.run(t, importRows...).want(t, 0, "imported      2 × like")
-	eventually(t, "the node shows what was imported", func() bool {
+	await.That(t, "the node shows what was imported", func() bool {
 		var seen movieReply
-		must(t, node.graphQL("bob", movieQuery, &seen))
+		must.Succeed(t, node.graphQL("bob", movieQuery, &seen))
 		return seen.Interactive.LikeCount == 2 && seen.Interactive.Liked != nil && seen.Interactive.Freshness == "LIVE"
 	})
 	s.run(t, importRows...).want(t, 0, "already there 2")

@@ -18,6 +18,8 @@ import (
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/media"
 	"ovation/storage/postgres"
 )
@@ -33,10 +35,10 @@ type blobStore struct {
 func folderStore(t *testing.T, _ *site) blobStore {
 	t.Helper()
 	folder := t.TempDir()
-	must(t, os.Chmod(folder, 0o777))
+	must.Succeed(t, os.Chmod(folder, 0o777))
 	list := func(ending string) []string {
 		found, err := filepath.Glob(filepath.Join(folder, "videos", "*"+ending))
-		must(t, err)
+		must.Succeed(t, err)
 		return found
 	}
 	return blobStore{
@@ -48,7 +50,7 @@ func folderStore(t *testing.T, _ *site) blobStore {
 func s3Store(t *testing.T, s *site) blobStore {
 	t.Helper()
 	backend := s3mem.New()
-	must(t, backend.CreateBucket("films"))
+	must.Succeed(t, backend.CreateBucket("films"))
 	serve := gofakes3.New(backend).Server()
 	var parts atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -65,7 +67,7 @@ func s3Store(t *testing.T, s *site) blobStore {
 	query := url.Values{"endpoint": {server.URL}, "region": {"us-east-1"}, "use_path_style": {"true"}}
 	return blobStore{"s3://films?" + query.Encode(), func() bool { return parts.Load() > 0 }, func() []string {
 		all, err := backend.ListBucket("films", nil, gofakes3.ListBucketPage{})
-		must(t, err)
+		must.Succeed(t, err)
 		var found []string
 		for _, one := range all.Contents {
 			if strings.HasPrefix(one.Key, "videos/") {
@@ -88,11 +90,11 @@ func TestLongUploadOfAKilledNodeLeavesNoVideo(t *testing.T) {
 			s.start(t, "work")
 			a, b := s.start(t, "serve"), s.start(t, "serve")
 			first, err := a.uploads("First", clip(1000))
-			must(t, err)
+			must.Succeed(t, err)
 
 			const size = 20 << 20 // two S3 parts and a bit of the third
 			upload := a.beginUpload(t, size)
-			eventually(t, "a part is received", blobs.received)
+			await.That(t, "a part is received", blobs.received)
 			a.kill()
 			upload.cutOff(t)
 			if films := b.feed(t); len(films) != 1 || films[0].VideoID != first.VideoID {
@@ -104,11 +106,11 @@ func TestLongUploadOfAKilledNodeLeavesNoVideo(t *testing.T) {
 
 			file := clip(size)
 			again, err := b.uploads("A film", file)
-			must(t, err)
+			must.Succeed(t, err)
 			if status, text := b.download(t, again.PlayURL); status != http.StatusOK || !bytes.Equal(text, file) {
 				t.Errorf("GET %s = %d, %d bytes, want 200, the %d bytes uploaded", again.PlayURL, status, len(text), size)
 			}
-			eventually(t, "the covers are made", func() bool {
+			await.That(t, "the covers are made", func() bool {
 				return !slices.ContainsFunc(b.feed(t), func(f film) bool { return !strings.HasPrefix(f.CoverURL, "/media/covers/") })
 			})
 			s.sweep(t, blobs.url)
@@ -134,11 +136,11 @@ func (b blobStore) left(t *testing.T) bool {
 func (s *site) sweep(t *testing.T, blobURL string) {
 	t.Helper()
 	store, err := postgres.Open(t.Context(), postgres.Options{URL: s.variables["OVATION_POSTGRES_URL"]})
-	must(t, err)
+	must.Succeed(t, err)
 	defer store.Close()
 	blobs, err := media.OpenBlobs(t.Context(), blobURL, store)
-	must(t, err)
+	must.Succeed(t, err)
 	defer blobs.Close()
 	_, err = media.NewJanitor(media.JanitorOptions{Store: store, Blobs: blobs, Age: time.Nanosecond}).Sweep(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 }

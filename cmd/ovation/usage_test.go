@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"ovation/internal/testing/must"
 )
 
 func TestEveryFlagHasAVariableAndHelp(t *testing.T) {
 	parser, err := kong.New(&commandLine{}, kong.Name("ovation"))
-	must(t, err)
+	must.Succeed(t, err)
 	seen := map[string]string{}
 	for _, command := range parser.Model.Leaves(false) {
 		for _, flag := range command.Flags {
@@ -54,7 +56,7 @@ func TestHelpIsInGroups(t *testing.T) {
 		at += i
 	}
 	parser, err := kong.New(&commandLine{}, kong.Name("ovation"), mappers())
-	must(t, err)
+	must.Succeed(t, err)
 	for _, command := range parser.Model.Children {
 		if n := strings.Count(help, "\n  "+command.Name+" "); !command.Hidden && (n != 1 || command.Group == nil) {
 			t.Errorf("the help lists %s %d times, want once, in a group", command.Name, n)
@@ -92,10 +94,10 @@ func TestVariablesComeFromTheProgramOnly(t *testing.T) {
 			Path string `default:"default" env:"PATH"`
 		}
 		parser, err := kong.New(&line, kong.Resolvers(variables(environment("PATH", c.variable))))
-		must(t, err)
-		must(t, adaptValues(parser.Model))
+		must.Succeed(t, err)
+		must.Succeed(t, adaptValues(parser.Model))
 		_, err = parser.Parse(strings.Fields(c.flag))
-		must(t, err)
+		must.Succeed(t, err)
 		if line.Path != c.want {
 			t.Errorf("variable %q, flag %q: got %q, want %q", c.variable, c.flag, line.Path, c.want)
 		}
@@ -105,9 +107,9 @@ func TestVariablesComeFromTheProgramOnly(t *testing.T) {
 // Every variable that docker-compose.yml sets is one of a flag.
 func TestComposeSetsVariablesOfFlags(t *testing.T) {
 	text, err := os.ReadFile("../../docker-compose.yml")
-	must(t, err)
+	must.Succeed(t, err)
 	parser, err := kong.New(&commandLine{}, kong.Name("ovation"))
-	must(t, err)
+	must.Succeed(t, err)
 	known := map[string]bool{"OVATION_DATABASE_PASSWORD": true} // of Postgres
 	for _, command := range parser.Model.Leaves(false) {
 		for _, flag := range command.Flags {
@@ -130,7 +132,7 @@ func TestComposeSetsVariablesOfFlags(t *testing.T) {
 // A build without a tag has the number of the topmost version in the changelog.
 func TestVersionIsThatOfTheChangelog(t *testing.T) {
 	text, err := os.ReadFile("../../CHANGELOG.md")
-	must(t, err)
+	must.Succeed(t, err)
 	first := regexp.MustCompile(`(?m)^## (\d+\.\d+\.\d+)`).FindSubmatch(text)
 	if first == nil {
 		t.Fatal("CHANGELOG.md lists no version")
@@ -142,8 +144,8 @@ func TestVersionIsThatOfTheChangelog(t *testing.T) {
 
 func TestUsageErrorsNameTheCauseAndItsSource(t *testing.T) {
 	t.Chdir(t.TempDir())
-	must(t, os.WriteFile("empty.json", nil, 0o600))
-	must(t, os.WriteFile("wrong.json", []byte(`{"biz": "Video"}`), 0o600))
+	must.Succeed(t, os.WriteFile("empty.json", nil, 0o600))
+	must.Succeed(t, os.WriteFile("wrong.json", []byte(`{"biz": "Video"}`), 0o600))
 	for _, c := range []struct {
 		variables, args string
 		want            []string

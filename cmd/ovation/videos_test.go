@@ -17,6 +17,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 )
 
 // film is a video of the site, as clients see it.
@@ -74,7 +77,7 @@ func (s *server) feed(tb testing.TB) (films []film) {
 	var out struct {
 		Feed struct{ Edges []struct{ Node film } }
 	}
-	must(tb, s.graphQL("bob", `{ feed { edges { node { videoId title playUrl coverUrl author { userId } } } } }`, &out))
+	must.Succeed(tb, s.graphQL("bob", `{ feed { edges { node { videoId title playUrl coverUrl author { userId } } } } }`, &out))
 	for _, e := range out.Feed.Edges {
 		films = append(films, e.Node)
 	}
@@ -92,12 +95,12 @@ func (s *server) download(tb testing.TB, path string) (int, []byte) {
 func fakeFFmpeg(tb testing.TB) (folder string) {
 	tb.Helper()
 	folder = tb.TempDir()
-	must(tb, os.Chmod(folder, 0o755))
+	must.Succeed(tb, os.Chmod(folder, 0o755))
 	picture, err := os.OpenFile(filepath.Join(folder, "picture.jpg"), os.O_CREATE|os.O_WRONLY, 0o644)
-	must(tb, err)
-	must(tb, jpeg.Encode(picture, image.NewGray(image.Rect(0, 0, 16, 16)), nil))
-	must(tb, picture.Close())
-	must(tb, os.WriteFile(filepath.Join(folder, "ffmpeg"), []byte("#!/bin/sh\nexec /bin/cat "+picture.Name()+"\n"), 0o755))
+	must.Succeed(tb, err)
+	must.Succeed(tb, jpeg.Encode(picture, image.NewGray(image.Rect(0, 0, 16, 16)), nil))
+	must.Succeed(tb, picture.Close())
+	must.Succeed(tb, os.WriteFile(filepath.Join(folder, "ffmpeg"), []byte("#!/bin/sh\nexec /bin/cat "+picture.Name()+"\n"), 0o755))
 	return folder
 }
 
@@ -122,7 +125,7 @@ func videosOnEveryNode(t *testing.T, nodes []*server) {
 	file := clip(50_000)
 	begun := time.Now()
 	uploaded, err := a.uploads("A film", file)
-	must(t, err)
+	must.Succeed(t, err)
 	got := b.feed(t)
 	if len(got) != 1 || got[0].VideoID != uploaded.VideoID || got[0].Author.UserID != "alice" {
 		t.Fatalf("the feed of the other node is %+v, want video %s of alice", got, uploaded.VideoID)
@@ -130,17 +133,17 @@ func videosOnEveryNode(t *testing.T, nodes []*server) {
 	if status, text := b.download(t, got[0].PlayURL); status != http.StatusOK || !bytes.Equal(text, file) {
 		t.Errorf("GET %s on the other node = %d, %d bytes, want 200, the %d bytes uploaded", got[0].PlayURL, status, len(text), len(file))
 	}
-	must(t, b.graphQL("bob", `mutation { like(input: {biz: "video", bizId: "`+uploaded.VideoID+`"}) { changed } }`, nil))
-	eventually(t, "the feed shows the cover", func() bool { return strings.HasPrefix(b.feed(t)[0].CoverURL, "/media/covers/") })
+	must.Succeed(t, b.graphQL("bob", `mutation { like(input: {biz: "video", bizId: "`+uploaded.VideoID+`"}) { changed } }`, nil))
+	await.That(t, "the feed shows the cover", func() bool { return strings.HasPrefix(b.feed(t)[0].CoverURL, "/media/covers/") })
 	t.Logf("the cover was there after %v", time.Since(begun))
 	if status, _ := a.download(t, b.feed(t)[0].CoverURL); status != http.StatusOK {
 		t.Errorf("GET %s = %d, want 200", b.feed(t)[0].CoverURL, status)
 	}
-	must(t, b.graphQL("alice", `mutation { deleteVideo(input: {videoId: "`+uploaded.VideoID+`"}) { interactive { author { userId } } } }`, nil))
+	must.Succeed(t, b.graphQL("alice", `mutation { deleteVideo(input: {videoId: "`+uploaded.VideoID+`"}) { interactive { author { userId } } } }`, nil))
 	if status, _ := a.download(t, got[0].PlayURL); status != http.StatusNotFound || len(a.feed(t)) != 0 {
 		t.Errorf("after the deletion: GET %s = %d, the feed is %+v, want 404, no video", got[0].PlayURL, status, a.feed(t))
 	}
-	eventually(t, "a worker has swept the likes of the deleted video", func() bool {
+	await.That(t, "a worker has swept the likes of the deleted video", func() bool {
 		var out struct {
 			Viewer struct {
 				Totals struct{ Likes int }
@@ -152,7 +155,7 @@ func videosOnEveryNode(t *testing.T, nodes []*server) {
 				Liked     *struct{ At string }
 			}
 		}
-		must(t, a.graphQL("bob", `{ viewer { totals { likes } likes { edges { cursor } } } interactive(biz: "video", bizId: "`+uploaded.VideoID+`") { deleted likeCount liked { at } } }`, &out))
+		must.Succeed(t, a.graphQL("bob", `{ viewer { totals { likes } likes { edges { cursor } } } interactive(biz: "video", bizId: "`+uploaded.VideoID+`") { deleted likeCount liked { at } } }`, &out))
 		if !out.Interactive.Deleted || out.Viewer.Totals.Likes != len(out.Viewer.Likes.Edges) {
 			t.Errorf("got %+v, want a deleted subject, and a total that equals its list", out)
 		}
@@ -168,9 +171,9 @@ func videosOnEveryNode(t *testing.T, nodes []*server) {
 func hangingFFmpeg(tb testing.TB) (folder string, runs func() bool) {
 	tb.Helper()
 	folder = tb.TempDir()
-	must(tb, os.Chmod(folder, 0o755))
+	must.Succeed(tb, os.Chmod(folder, 0o755))
 	seconds := strconv.Itoa(1_000_000 + rand.IntN(1_000_000_000)) // the time is random, so that no other process matches
-	must(tb, os.WriteFile(filepath.Join(folder, "ffmpeg"), []byte("#!/bin/sh\nexec /bin/sleep "+seconds+"\n"), 0o755))
+	must.Succeed(tb, os.WriteFile(filepath.Join(folder, "ffmpeg"), []byte("#!/bin/sh\nexec /bin/sleep "+seconds+"\n"), 0o755))
 	return folder, func() bool {
 		found, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 		return slices.ContainsFunc(found, func(path string) bool {
@@ -186,20 +189,20 @@ func TestCoverIsMadeAfterAKilledWorker(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	folder := t.TempDir()
-	must(t, os.Chmod(folder, 0o777))
+	must.Succeed(t, os.Chmod(folder, 0o777))
 	s.variables["OVATION_BLOB_URL"], s.variables["OVATION_VIDEOS"] = "file://"+folder, "true"
 	slow, runs := hangingFFmpeg(t)
 	s.variables["PATH"] = slow
 	w := s.start(t, "work")
 	a := s.start(t, "serve")
 	_, err := a.uploads("A film", clip(1000))
-	must(t, err)
-	eventually(t, "ffmpeg runs", runs)
+	must.Succeed(t, err)
+	await.That(t, "ffmpeg runs", runs)
 	w.kill()
-	eventually(t, "ffmpeg is killed as well", func() bool { return !runs() })
+	await.That(t, "ffmpeg is killed as well", func() bool { return !runs() })
 	s.variables["PATH"] = fakeFFmpeg(t)
 	s.start(t, "work")
-	eventually(t, "the feed shows the cover", func() bool { return strings.HasPrefix(a.feed(t)[0].CoverURL, "/media/covers/") })
+	await.That(t, "the feed shows the cover", func() bool { return strings.HasPrefix(a.feed(t)[0].CoverURL, "/media/covers/") })
 }
 
 // partialUpload is an upload by alice that has not ended.
@@ -214,7 +217,7 @@ func (s *server) beginUpload(t *testing.T, size int) *partialUpload {
 	body, pipe := io.Pipe()
 	form := multipart.NewWriter(pipe)
 	request, err := http.NewRequest(http.MethodPost, s.url+"/media/videos", body)
-	must(t, err)
+	must.Succeed(t, err)
 	for name, value := range s.headers("alice") {
 		request.Header.Set(name, value)
 	}
@@ -227,18 +230,18 @@ func (s *server) beginUpload(t *testing.T, size int) *partialUpload {
 		}
 		failed <- err
 	}()
-	must(t, form.WriteField("title", "A film"))
+	must.Succeed(t, form.WriteField("title", "A film"))
 	part, err := form.CreateFormFile("file", "clip.mp4")
-	must(t, err)
+	must.Succeed(t, err)
 	_, err = part.Write(clip(size))
-	must(t, err)
+	must.Succeed(t, err)
 	return &partialUpload{pipe, failed}
 }
 
 // cutOff ends an upload to a node that was killed, and checks that the upload fails.
 func (u *partialUpload) cutOff(t *testing.T) {
 	t.Helper()
-	must(t, u.pipe.CloseWithError(io.ErrUnexpectedEOF))
+	must.Succeed(t, u.pipe.CloseWithError(io.ErrUnexpectedEOF))
 	if err := <-u.failed; err == nil {
 		t.Error("an upload to a killed node was answered, want an error")
 	}
@@ -253,10 +256,10 @@ func TestUploadOfAKilledNodeLeavesNoVideo(t *testing.T) {
 	upload := s.beginUpload(t, 1<<20)
 	files := func() []string {
 		found, err := filepath.Glob(filepath.Join(dir, "media", "videos", "*"))
-		must(t, err)
+		must.Succeed(t, err)
 		return found
 	}
-	eventually(t, "a part is received", func() bool { return len(files()) == 1 })
+	await.That(t, "a part is received", func() bool { return len(files()) == 1 })
 	s.kill()
 	upload.cutOff(t)
 	if found := files(); len(found) != 1 || !strings.HasSuffix(found[0], ".tmp") {
@@ -267,5 +270,5 @@ func TestUploadOfAKilledNodeLeavesNoVideo(t *testing.T) {
 		t.Errorf("the feed is %+v, want no video", films)
 	}
 	_, err := s.uploads("Another", clip(1000))
-	must(t, err)
+	must.Succeed(t, err)
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/rabbitmq/amqp091-go"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage/storagetest"
 )
 
@@ -32,7 +34,7 @@ type webhookReceiver struct {
 func newWebhookReceiver(t *testing.T) *webhookReceiver {
 	t.Helper()
 	verifier, err := standardwebhooks.NewWebhook(webhookTestSecret)
-	must(t, err)
+	must.Succeed(t, err)
 	r := &webhookReceiver{seen: map[string]bool{}}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		body, err := io.ReadAll(request.Body)
@@ -82,7 +84,7 @@ func TestWebhooksOfDev(t *testing.T) {
 	s := start()
 	like := func(id string) {
 		t.Helper()
-		must(t, s.graphQL("alice", fmt.Sprintf(`mutation { like(input: {biz: "video", bizId: %q}) { changed } }`, id), nil))
+		must.Succeed(t, s.graphQL("alice", fmt.Sprintf(`mutation { like(input: {biz: "video", bizId: %q}) { changed } }`, id), nil))
 	}
 	list := func(want ...string) (id string) {
 		t.Helper()
@@ -97,19 +99,19 @@ func TestWebhooksOfDev(t *testing.T) {
 		return id
 	}
 	like("1")
-	eventually(t, "the first event is posted", r.has("ovation.liked video/1"))
+	await.That(t, "the first event is posted", r.has("ovation.liked video/1"))
 	list("There are no dead events")
 	r.refuse("video/bad")
 	like("bad")
 	like("2")
-	eventually(t, "the event after the refused one is posted", r.has("ovation.liked video/1", "ovation.liked video/2"))
-	eventually(t, "the refused event is dead-lettered", func() bool {
+	await.That(t, "the event after the refused one is posted", r.has("ovation.liked video/1", "ovation.liked video/2"))
+	await.That(t, "the refused event is dead-lettered", func() bool {
 		return strings.Contains(call(t, environment(), "webhooks", "list", "--data="+data).stdout, "video/bad")
 	})
 	s.stop().want(t, 0)
 	s = start()
 	like("3")
-	eventually(t, "events are posted after a restart", r.has("ovation.liked video/1", "ovation.liked video/2", "ovation.liked video/3"))
+	await.That(t, "events are posted after a restart", r.has("ovation.liked video/1", "ovation.liked video/2", "ovation.liked video/3"))
 	if r.again > 0 {
 		t.Errorf("%d events were posted again after an orderly restart, want none", r.again)
 	}
@@ -126,11 +128,11 @@ func TestWebhooksOfDev(t *testing.T) {
 	r.refuse("")
 	replay("--all").want(t, 0, "1 event replayed")
 	list("There are no dead events")
-	eventually(t, "the replayed event has arrived", r.has("ovation.liked video/1", "ovation.liked video/2", "ovation.liked video/3", "ovation.liked video/bad"))
+	await.That(t, "the replayed event has arrived", r.has("ovation.liked video/1", "ovation.liked video/2", "ovation.liked video/3", "ovation.liked video/bad"))
 
 	r.refuse("video/worse")
 	like("worse")
-	eventually(t, "another event is dead-lettered", func() bool {
+	await.That(t, "another event is dead-lettered", func() bool {
 		return strings.Contains(call(t, environment(), "webhooks", "list", "--data="+data).stdout, "video/worse")
 	})
 	id = list("video/worse")
@@ -152,19 +154,19 @@ func TestWorkersRelayEvents(t *testing.T) {
 	first, node := site.start(t, "work"), site.start(t, "serve")
 	var queue string
 	connection, err := amqp091.Dial(site.variables["OVATION_RABBITMQ_URL"])
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = connection.Close() })
 	channel, err := connection.Channel()
-	must(t, err)
+	must.Succeed(t, err)
 	declared, err := channel.QueueDeclare("", false, true, true, false, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	queue = declared.Name
-	must(t, channel.ExchangeDeclare(site.prefix+".events", amqp091.ExchangeTopic, true, false, false, false, nil))
-	must(t, channel.QueueBind(queue, "default.*.liked", site.prefix+".events", false, nil))
+	must.Succeed(t, channel.ExchangeDeclare(site.prefix+".events", amqp091.ExchangeTopic, true, false, false, false, nil))
+	must.Succeed(t, channel.QueueBind(queue, "default.*.liked", site.prefix+".events", false, nil))
 	var want []string
 	for i := range 20 {
-		must(t, node.graphQL("alice", fmt.Sprintf(`mutation { like(input: {biz: "video", bizId: "%d"}) { changed } }`, i), nil))
-		must(t, node.graphQL("alice", fmt.Sprintf(`mutation { collect(input: {biz: "video", bizId: "%d"}) { changed } }`, i), nil))
+		must.Succeed(t, node.graphQL("alice", fmt.Sprintf(`mutation { like(input: {biz: "video", bizId: "%d"}) { changed } }`, i), nil))
+		must.Succeed(t, node.graphQL("alice", fmt.Sprintf(`mutation { collect(input: {biz: "video", bizId: "%d"}) { changed } }`, i), nil))
 		want = append(want, fmt.Sprint("ovation.liked video/", i))
 		if i == 10 {
 			first.kill()
@@ -172,22 +174,22 @@ func TestWorkersRelayEvents(t *testing.T) {
 		}
 	}
 	seen := map[string]bool{}
-	eventually(t, "the queue has the likes", func() bool {
+	await.That(t, "the queue has the likes", func() bool {
 		for {
 			d, there, err := channel.Get(queue, true)
-			must(t, err)
+			must.Succeed(t, err)
 			if !there {
 				return len(seen) == len(want)
 			}
 			e, err := storagetest.ParseEvent(d.Body)
-			must(t, err)
+			must.Succeed(t, err)
 			if d.MessageId != e.ID || d.RoutingKey != "default.video.liked" || e.Type != "ovation.liked" {
 				t.Errorf("got %+v with the routing key %s and the id %s", e, d.RoutingKey, d.MessageId)
 			}
 			seen[e.Subject] = true
 		}
 	})
-	eventually(t, "the webhook has all events", func() bool {
+	await.That(t, "the webhook has all events", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return len(r.got) == 2*len(want)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // Errors about incorrect use of the command line name the mistake and, where possible,
@@ -95,7 +97,7 @@ func TestHelpPointsTheRightWay(t *testing.T) {
 func TestMessagesOfKeySets(t *testing.T) {
 	folder := t.TempDir()
 	notKeys := filepath.Join(folder, "page.html")
-	must(t, os.WriteFile(notKeys, []byte("<html>"), 0o600))
+	must.Succeed(t, os.WriteFile(notKeys, []byte("<html>"), 0o600))
 	for jwks, want := range map[string]string{
 		"/nope.json":                        `--jwks or OVATION_JWKS: there is no file "/nope.json"`,
 		"idp.example.com/.well-known/jwks":  `there is no file "idp.example.com/.well-known/jwks"; a URL begins with https://`,
@@ -143,7 +145,7 @@ func TestImportProposesFlags(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "rows")
-			must(t, os.WriteFile(file, []byte(c.text), 0o600))
+			must.Succeed(t, os.WriteFile(file, []byte(c.text), 0o600))
 			args := append([]string{"import", "--data=" + emptyData(t)}, strings.Fields(c.flags)...)
 			call(t, environment(), append(args, file)...).want(t, c.code, c.want)
 		})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"ovation/internal/testing/must"
 	"ovation/resolvers/transport"
 )
 
@@ -74,7 +75,7 @@ func TestAnonymousSocketsLeaveRoomForUsers(t *testing.T) {
 		}
 	}
 	for _, c := range idle {
-		must(t, c.Close())
+		must.Succeed(t, c.Close())
 	}
 }
 
@@ -104,7 +105,7 @@ func TestOneAddressTakesNoShare(t *testing.T) {
 			s.wantMetric(t, "ovation_subscriptions", float64(i+1))
 		}
 	}
-	must(t, open[0].Close(websocket.StatusNormalClosure, ""))
+	must.Succeed(t, open[0].Close(websocket.StatusNormalClosure, ""))
 	s.wantMetric(t, "ovation_subscriptions", 1)
 	s.wantMetric(t, "ovation_streams websocket", 4)
 	s.ready(t, forwardedFor(1)...).say(subscribe("1", watching("wait", "1")))

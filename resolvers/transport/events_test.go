@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/resolvers/transport"
 )
 
@@ -37,14 +38,14 @@ func (s *site) events(t *testing.T, body string, header ...string) answer {
 func (s *site) open(t *testing.T, method, path, body string, header ...string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
-	must(t, err)
+	must.Succeed(t, err)
 	r.Header.Set("Accept", stream)
 	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
 	res, err := http.DefaultClient.Do(r)
-	must(t, err)
+	must.Succeed(t, err)
 	return res
 }
 
@@ -73,7 +74,7 @@ func TestOperationsAsEventStreams(t *testing.T) {
 				res := s.open(t, method, path, body)
 				defer func() { _ = res.Body.Close() }()
 				text, err := io.ReadAll(res.Body)
-				must(t, err)
+				must.Succeed(t, err)
 				if strings.HasPrefix(test.query, "mutation") && method == http.MethodGet {
 					if res.StatusCode != http.StatusMethodNotAllowed {
 						t.Errorf("a mutation by GET: got status %d, want 405: %s", res.StatusCode, text)
@@ -156,7 +157,7 @@ func TestAnEventStreamIsKeptAliveUntilItsClientGoes(t *testing.T) {
 	}
 	s.wantMetric(t, "ovation_subscriptions", 1)
 	s.wantMetric(t, "ovation_graphql_requests_in_flight", 0)
-	must(t, res.Body.Close())
+	must.Succeed(t, res.Body.Close())
 	s.wantMetric(t, "ovation_subscriptions", 0)
 	s.wantMetric(t, "ovation_streams events", 0)
 }
@@ -166,7 +167,7 @@ func TestAnEventStreamThatIsNotReadIsCutOff(t *testing.T) {
 	res := s.open(t, http.MethodPost, "/graphql", query(flood))
 	await.That(t, "events are sent", func() bool { return s.value(t, "ovation_subscription_responses_total") > 0 })
 	s.wantMetric(t, "ovation_subscriptions", 0) // although the client has read nothing
-	must(t, res.Body.Close())
+	must.Succeed(t, res.Body.Close())
 }
 
 func TestAPanicEndsAnEventStream(t *testing.T) {

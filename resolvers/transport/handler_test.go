@@ -18,6 +18,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"ovation/graph"
+	"ovation/internal/testing/must"
 	"ovation/resolvers/transport"
 )
 
@@ -140,7 +141,7 @@ func TestOperationNamesAreBounded(t *testing.T) {
 		t.Errorf("got %d series of ovation_graphql_requests_total, %v, want 204", n, err)
 	}
 	families, err := s.registry.Gather()
-	must(t, err)
+	must.Succeed(t, err)
 	counts := map[string]float64{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
@@ -180,7 +181,7 @@ func TestWithoutAnAccessLogOnlyErrorsAreLogged(t *testing.T) {
 		logged := map[string]int{}
 		for line := range strings.Lines(s.log.String()) {
 			var said struct{ Msg, Operation, Code string }
-			must(t, json.Unmarshal([]byte(line), &said))
+			must.Succeed(t, json.Unmarshal([]byte(line), &said))
 			if said.Msg == "request" {
 				logged[said.Operation+" "+said.Code]++
 			}

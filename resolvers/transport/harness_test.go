@@ -23,6 +23,7 @@ import (
 
 	"ovation/api/viewer"
 	"ovation/graph"
+	"ovation/internal/testing/must"
 	"ovation/resolvers/transport"
 	"ovation/storage"
 )
@@ -148,7 +149,7 @@ func newServer(t *testing.T, cfg transport.Config) *server {
 func around(t *testing.T, next http.Handler, cfg transport.Config) *server {
 	t.Helper()
 	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: viewer.TrustDevHeaders})
-	must(t, err)
+	must.Succeed(t, err)
 	s := &server{log: &logBuffer{}, registry: prometheus.NewRegistry(), graphql: next, auth: auth}
 	cfg.Auth, cfg.AccessLog = auth, true
 	cfg.Logger = s.log.logger()
@@ -185,7 +186,7 @@ func (l *logBuffer) last(t *testing.T) map[string]any {
 	defer l.mu.Unlock()
 	all := strings.Split(strings.TrimSpace(l.text.String()), "\n")
 	var line map[string]any
-	must(t, json.Unmarshal([]byte(all[len(all)-1]), &line))
+	must.Succeed(t, json.Unmarshal([]byte(all[len(all)-1]), &line))
 	return line
 }
 
@@ -225,7 +226,7 @@ func (s *server) serve(t *testing.T, r *http.Request) answer {
 	s.ServeHTTP(w, r)
 	res := w.Result()
 	text, err := io.ReadAll(res.Body)
-	must(t, err)
+	must.Succeed(t, err)
 	got := answer{status: res.StatusCode, header: res.Header, body: string(text)}
 	if len(text) > 0 {
 		if err := json.Unmarshal(text, &got.parsed); err != nil {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"ovation/internal/testing/must"
 )
 
 // keySet is a JWKS in a file.
@@ -26,7 +28,7 @@ func newKeySet(t *testing.T, kids ...string) *keySet {
 	set := &keySet{path: filepath.Join(t.TempDir(), "jwks.json"), keys: map[string]*ecdsa.PrivateKey{}}
 	for _, kid := range kids {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		must(t, err)
+		must.Succeed(t, err)
 		set.keys[kid] = key
 	}
 	set.publish(t, kids...)
@@ -39,14 +41,14 @@ func (set *keySet) publish(t *testing.T, kids ...string) {
 	listed := []map[string]any{}
 	for _, kid := range kids {
 		point, err := set.keys[kid].PublicKey.Bytes()
-		must(t, err)
+		must.Succeed(t, err)
 		text := base64.RawURLEncoding.EncodeToString
 		listed = append(listed, map[string]any{"kty": "EC", "crv": "P-256", "kid": kid, "x": text(point[1:33]), "y": text(point[33:])})
 	}
 	body, err := json.Marshal(map[string]any{"keys": listed})
-	must(t, err)
-	must(t, os.WriteFile(set.path+".new", body, 0o600))
-	must(t, os.Rename(set.path+".new", set.path)) // so that no incomplete file is read
+	must.Succeed(t, err)
+	must.Succeed(t, os.WriteFile(set.path+".new", body, 0o600))
+	must.Succeed(t, os.Rename(set.path+".new", set.path)) // so that no incomplete file is read
 }
 
 // bearer returns a token for a user, signed with the key that has the given kid.
@@ -55,7 +57,7 @@ func (set *keySet) bearer(t *testing.T, user, kid string) string {
 	token := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{"sub": user, "exp": time.Now().Add(time.Hour).Unix()})
 	token.Header["kid"] = kid
 	text, err := token.SignedString(set.keys[kid])
-	must(t, err)
+	must.Succeed(t, err)
 	return "Bearer " + text
 }
 

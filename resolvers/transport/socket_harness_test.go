@@ -26,6 +26,7 @@ import (
 	"ovation/api/viewer"
 	"ovation/graph"
 	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/resolvers/limits"
 	"ovation/resolvers/transport"
 	"ovation/storage"
@@ -72,7 +73,7 @@ func newSite(tb testing.TB, options siteOptions) *site {
 		Secret: secret, DevHeaders: options.dev, JWKS: options.jwks, Audience: viewer.AnyAudience, RefreshEvery: 20 * time.Millisecond,
 		Logger: slog.New(slog.DiscardHandler),
 	})
-	must(tb, err)
+	must.Succeed(tb, err)
 	srv := gqlhandler.New(graph.NewExecutableSchema(graph.Config{Resolvers: root{}}))
 	srv.SetRecoverFunc(func(context.Context, any) error { return errors.New("a fault") })
 	srv.AroundOperations(func(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
@@ -92,26 +93,19 @@ func newSite(tb testing.TB, options siteOptions) *site {
 	tb.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), deadline)
 		defer cancel()
-		must(tb, s.streams.Close(ctx))
+		must.Succeed(tb, s.streams.Close(ctx))
 		on.Close()
-		must(tb, auth.Close())
+		must.Succeed(tb, auth.Close())
 		http.DefaultClient.CloseIdleConnections()
 	})
 	return s
-}
-
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
 }
 
 // token returns a token for alice.
 func token(tb testing.TB, ttl time.Duration) string {
 	tb.Helper()
 	text, err := viewer.Sign(secret, storage.User{Tenant: "default", UserID: "alice"}, ttl)
-	must(tb, err)
+	must.Succeed(tb, err)
 	return text
 }
 
@@ -126,7 +120,7 @@ type client struct {
 func (s *site) dial(tb testing.TB, header ...string) *client {
 	tb.Helper()
 	c, _, err := s.tryDial(tb, header...)
-	must(tb, err)
+	must.Succeed(tb, err)
 	return c
 }
 
@@ -177,7 +171,7 @@ func (c *client) say(messages ...string) {
 	c.tb.Helper()
 	for _, text := range messages {
 		ctx, cancel := context.WithTimeout(context.Background(), deadline)
-		must(c.tb, c.Write(ctx, websocket.MessageText, []byte(text)))
+		must.Succeed(c.tb, c.Write(ctx, websocket.MessageText, []byte(text)))
 		cancel()
 	}
 }
@@ -241,7 +235,7 @@ func (s *site) value(tb testing.TB, series string) float64 {
 	name, label, _ := strings.Cut(series, " ")
 	for _, from := range []prometheus.Gatherer{s.metrics, s.registry} {
 		families, err := from.Gather()
-		must(tb, err)
+		must.Succeed(tb, err)
 		for _, family := range families {
 			for _, metric := range family.GetMetric() {
 				labels := metric.GetLabel()
@@ -281,16 +275,16 @@ func (b *bystander) receivesEvents(tb testing.TB) {
 func (s *site) raw(tb testing.TB) net.Conn {
 	tb.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-	must(tb, err)
+	must.Succeed(tb, err)
 	tb.Cleanup(func() { _ = conn.Close() })
-	must(tb, conn.SetDeadline(time.Now().Add(deadline)))
+	must.Succeed(tb, conn.SetDeadline(time.Now().Add(deadline)))
 	_, err = io.WriteString(conn, "GET /graphql HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n")
-	must(tb, err)
+	must.Succeed(tb, err)
 	var head []byte
 	for one := make([]byte, 1); !bytes.HasSuffix(head, []byte("\r\n\r\n")); head = append(head, one[0]) {
 		_, err := io.ReadFull(conn, one)
-		must(tb, err)
+		must.Succeed(tb, err)
 	}
 	return conn
 }

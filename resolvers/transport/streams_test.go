@@ -14,6 +14,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/resolvers/transport"
 )
 
@@ -29,7 +30,7 @@ func TestStreamsAreBounded(t *testing.T) {
 			if err == nil && strings.Contains(got, "next") {
 				_, err = c.next() // the complete message
 			}
-			must(t, err)
+			must.Succeed(t, err)
 			return strings.Contains(got, "next")
 		})
 	})
@@ -41,7 +42,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		s.wantMetric(t, "ovation_subscriptions", 1)
 		b.say(subscribe("1", watching("wait", "1")))
 		b.receives(`{"type":"error","id":"1","payload":[{"message":"this server holds as many subscriptions as it can; try again","extensions":{"code":"UNAVAILABLE"}}]}`)
-		must(t, a.Close(websocket.StatusNormalClosure, ""))
+		must.Succeed(t, a.Close(websocket.StatusNormalClosure, ""))
 		s.wantMetric(t, "ovation_subscriptions", 0)
 		b.say(subscribe("1", watching("count", "0")))
 		b.receives(`{"type":"complete","id":"1"}`)
@@ -60,7 +61,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		for range 5 {
 			s.ready(t) // anonymous users are not bounded per user
 		}
-		must(t, first.Close(websocket.StatusNormalClosure, ""))
+		must.Succeed(t, first.Close(websocket.StatusNormalClosure, ""))
 		s.wantMetric(t, "ovation_streams websocket", 6)
 		s.ready(t, alice...)
 	})
@@ -73,7 +74,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		s.wantMetric(t, "ovation_subscriptions", 2)
 		b.say(subscribe("2", watching("wait", "3")))
 		b.receives(`{"type":"error","id":"2","payload":[{"message":"you have 2 subscriptions, the most allowed; complete one first","extensions":{"code":"RATE_LIMITED","retryAfter":1}}]}`)
-		must(t, a.Close(websocket.StatusNormalClosure, ""))
+		must.Succeed(t, a.Close(websocket.StatusNormalClosure, ""))
 		s.wantMetric(t, "ovation_subscriptions", 1)
 		b.say(subscribe("2", watching("wait", "3")))
 		s.wantMetric(t, "ovation_subscriptions", 2)
@@ -135,7 +136,7 @@ func TestSocketsThatNeverInitialise(t *testing.T) {
 	}
 	s.wantMetric(t, "ovation_websocket_closes_total 4408", 1900)
 	s.wantMetric(t, "ovation_streams websocket", 106)
-	must(t, idle[0].SetDeadline(time.Now().Add(deadline)))
+	must.Succeed(t, idle[0].SetDeadline(time.Now().Add(deadline)))
 	said, err := io.ReadAll(idle[0])
 	if err != nil || !strings.HasSuffix(string(said), "\x11\x38Connection initialisation timeout") {
 		t.Errorf("the oldest socket: got %q, %v, want it closed for its initialisation timeout", said, err)
@@ -229,7 +230,7 @@ func expiring(t *testing.T) string {
 	t.Helper()
 	claims := jwt.MapClaims{"sub": "alice", "exp": time.Now().Unix() - 19}
 	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(secret)
-	must(t, err)
+	must.Succeed(t, err)
 	return text
 }
 
@@ -251,7 +252,7 @@ func TestUnansweredPingsCloseTheConnection(t *testing.T) {
 	dies := s.raw(t)
 	// Unsolicited pongs, one of them with the right number, do not count as answers.
 	_, err := io.WriteString(dies, masked(1, `{"type":"connection_init"}`)+masked(10, "")+masked(10, "1")+masked(10, "x"))
-	must(t, err)
+	must.Succeed(t, err)
 	s.wantMetric(t, "ovation_websocket_closes_total lost", 1)
 	said := everything(t, dies)
 	if !strings.Contains(said, "connection_ack") || !strings.Contains(said, "\x89\x011") {
@@ -294,7 +295,7 @@ func TestStoppingServerClosesAllStreams(t *testing.T) {
 		c.receives(`{"type":"next","id":"2","payload":{"data":{"interactive":{"bizId":"stop"}}}}`, `{"type":"complete","id":"2"}`)
 		c.isClosed(websocket.StatusGoingAway, "the server is stopping")
 	}
-	must(t, <-closed)
+	must.Succeed(t, <-closed)
 	s.wantMetric(t, "ovation_streams websocket", 0)
 	s.wantMetric(t, "ovation_streams events", 0)
 }

@@ -14,6 +14,7 @@ import (
 
 	"ovation/api/viewer"
 	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/resolvers/transport"
 )
 
@@ -68,7 +69,7 @@ func TestASocketAnswersOperations(t *testing.T) {
 			c.receives(test.receives...)
 			c.say(`{"type":"ping"}`) // nothing came after that
 			c.receives(`{"type":"pong"}`)
-			must(t, c.Close(websocket.StatusNormalClosure, ""))
+			must.Succeed(t, c.Close(websocket.StatusNormalClosure, ""))
 		})
 	}
 	s.wantMetric(t, "ovation_websocket_closes_total client", float64(len(tests)))
@@ -133,7 +134,7 @@ func TestCloseCodes(t *testing.T) {
 	}
 	t.Run("binary", func(t *testing.T) {
 		c := s.dial(t)
-		must(t, c.Write(t.Context(), websocket.MessageBinary, []byte(begun)))
+		must.Succeed(t, c.Write(t.Context(), websocket.MessageBinary, []byte(begun)))
 		c.isClosed(4400, "messages must be text")
 	})
 	for name, offered := range map[string]string{"no subprotocol": "", "an older one": "graphql-ws"} {
@@ -185,7 +186,7 @@ func TestInvalidFramesAreRejected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			conn := s.raw(t)
 			_, err := conn.Write([]byte(frames))
-			must(t, err)
+			must.Succeed(t, err)
 			if said := everything(t, conn); len(said) < 4 || said[0] != 0x88 || said[2:4] != "\x03\xea" {
 				t.Errorf("the reply is %q, want a close with code 1002", said)
 			}
@@ -204,7 +205,7 @@ func TestFramesInPieces(t *testing.T) {
 		t.Helper()
 		for _, frame := range frames {
 			_, err := io.WriteString(conn, frame)
-			must(t, err)
+			must.Succeed(t, err)
 		}
 	}
 	hear := func(frames ...string) {
@@ -253,14 +254,14 @@ func TestHandshakesThatAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			header := []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/graphql", http.NoBody)
-			must(t, err)
+			must.Succeed(t, err)
 			for _, pairs := range [][]string{header, test.header} {
 				for i := 0; i < len(pairs); i += 2 {
 					r.Header.Set(pairs[i], pairs[i+1])
 				}
 			}
 			res, err := http.DefaultClient.Do(r)
-			must(t, err)
+			must.Succeed(t, err)
 			defer func() { _ = res.Body.Close() }()
 			if res.StatusCode != test.status {
 				t.Errorf("got status %d, want %d", res.StatusCode, test.status)
@@ -336,13 +337,13 @@ func TestConnectionInitDeterminesTheViewer(t *testing.T) {
 		c.say(subscribe("1", "subscription Watch"+strings.TrimPrefix(watching("count", "2"), "subscription")))
 		for range 3 {
 			_, err := c.next()
-			must(t, err)
+			must.Succeed(t, err)
 		}
 		var line map[string]any
 		await.That(t, "the operation is logged", func() bool {
 			for text := range strings.Lines(s.log.String()) { // others may follow it
 				if strings.Contains(text, `"operation":"Watch"`) {
-					must(t, json.Unmarshal([]byte(text), &line))
+					must.Succeed(t, json.Unmarshal([]byte(text), &line))
 				}
 			}
 			return line != nil
@@ -387,7 +388,7 @@ func TestAPanicEndsOneOperation(t *testing.T) {
 			payload["query"] = strings.Replace(watching("wait", "1"), "subscription", "subscription Kaboom", 1)
 		}
 		text, err := json.Marshal(payload)
-		must(t, err)
+		must.Succeed(t, err)
 		c.say(fmt.Sprintf(`{"type":"subscribe","id":"1","payload":%s}`, text))
 		got, err := c.next()
 		if err != nil || !strings.HasPrefix(got, `{"type":"error","id":"1","payload":[{"message":"internal error; the server's log has it under `) {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/storagetest"
@@ -54,17 +56,17 @@ func TestMessagesSurviveACrashOfTheServer(t *testing.T) {
 		})
 	}
 	for n := range int64(crashes) {
-		eventually(t, fmt.Sprint(between, " more messages are sent"), func() bool { return sent.Load() >= (n+1)*between })
+		await.That(t, fmt.Sprint(between, " more messages are sent"), func() bool { return sent.Load() >= (n+1)*between })
 		server.stop()
 		server.start(t)
 	}
 	until := sent.Load() + between
-	eventually(t, fmt.Sprint(between, " messages are sent after the last crash"), func() bool { return sent.Load() >= until })
+	await.That(t, fmt.Sprint(between, " messages are sent after the last crash"), func() bool { return sent.Load() >= until })
 	stop.Store(true)
 	sending.Wait()
 
 	stored, err := s.MessagesAfter(t.Context(), storage.MailboxQuery{User: receiver, First: 1 << 20})
-	must(t, err)
+	must.Succeed(t, err)
 	there := make(map[storage.DirectMessage]int, len(stored))
 	for i, m := range stored {
 		if there[m]++; i > 0 && m.Number <= stored[i-1].Number {

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 )
@@ -21,12 +22,12 @@ func TestDeletionMarksDespiteAConcurrentDeclaration(t *testing.T) {
 	published, _, err := s.PublishVideo(t.Context(), storage.NewVideo{
 		Author: alice, Title: "film", File: "0123456789abcdef", Format: storage.MP4, Bytes: 1, Digest: "1",
 	}, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	c, err := pgx.Connect(t.Context(), at)
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = c.Close(t.Context()) })
 	_, err = c.Exec(t.Context(), fmt.Sprintf(`BEGIN; UPDATE interactive SET authored = %d WHERE biz = 'video'`, int64(1)<<60))
-	must(t, err)
+	must.Succeed(t, err)
 	deleted := make(chan error, 1)
 	go func() {
 		_, _, err := s.DeleteVideo(t.Context(), storage.VideoDeletion{Key: published.Video.Key(), By: alice}, nil)
@@ -37,8 +38,8 @@ func TestDeletionMarksDespiteAConcurrentDeclaration(t *testing.T) {
 			WHERE wait_event_type = 'Lock' AND relation = 'interactive'::regclass`)
 	})
 	_, err = c.Exec(t.Context(), `COMMIT`)
-	must(t, err)
-	must(t, <-deleted)
+	must.Succeed(t, err)
+	must.Succeed(t, <-deleted)
 	if !ask[bool](t, at, `SELECT deleted > 0 AND author = '' FROM interactive WHERE biz = 'video'`) {
 		t.Error("the subject is not marked as deleted, or has an author")
 	}

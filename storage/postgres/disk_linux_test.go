@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/storagetest"
@@ -21,13 +22,13 @@ import (
 func (s *ownServer) smallDisk(t *testing.T, size int) string {
 	t.Helper()
 	disk := filepath.Join(s.folder, "disk")
-	must(t, os.Mkdir(disk, 0o700))
+	must.Succeed(t, os.Mkdir(disk, 0o700))
 	err := syscall.Mount("tmpfs", disk, "tmpfs", 0, fmt.Sprintf("size=%d,uid=%d,gid=%d,mode=0700", size, nobody, nobody))
 	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) {
 		t.Skip("only root may mount the small disk of this test")
 	}
-	must(t, err)
-	t.Cleanup(func() { must(t, syscall.Unmount(disk, syscall.MNT_DETACH)) })
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Succeed(t, syscall.Unmount(disk, syscall.MNT_DETACH)) })
 	return disk
 }
 
@@ -45,7 +46,7 @@ func TestFullDiskIsUnavailableUntilThereIsRoom(t *testing.T) {
 	s := openAt(t, Options{URL: at})
 
 	ballast := filepath.Join(disk, "ballast")
-	must(t, os.WriteFile(ballast, make([]byte, 24<<20), 0o600))
+	must.Succeed(t, os.WriteFile(ballast, make([]byte, 24<<20), 0o600))
 	g, acknowledged := storagetest.NewTraffic(), 0
 	persist := func(m storage.Message) error {
 		_, err := s.Persist(t.Context(), []storage.Message{m}, nil)
@@ -77,8 +78,8 @@ func TestFullDiskIsUnavailableUntilThereIsRoom(t *testing.T) {
 	}
 	storagetest.CheckCounts(t, s)
 
-	must(t, os.Remove(ballast))
-	must(t, persist(refused))
+	must.Succeed(t, os.Remove(ballast))
+	must.Succeed(t, persist(refused))
 	if n := ask[int](t, at, `SELECT count(*)::int FROM inbox`); n != acknowledged+1 {
 		t.Errorf("%d messages are stored, want %d", n, acknowledged+1)
 	}

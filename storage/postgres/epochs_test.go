@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/storagetest"
@@ -33,13 +34,13 @@ func TestEpochChangeTimesOutBehindAHangingTransaction(t *testing.T) {
 		changed <- err
 	}()
 	_, err := s.Persist(t.Context(), []storage.Message{g.Message("waits", 1)}, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	if err := <-changed; !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("NextEpoch while a transaction hangs: got %v, want %v", err, storage.ErrUnavailable)
 	}
 	// The second Persist and NextEpoch have returned, and the transaction still hangs.
 	close(release)
-	must(t, <-done)
+	must.Succeed(t, <-done)
 	e, err := s.NextEpoch(t.Context(), 1, mirror.NewEpoch{Number: 2})
 	if err != nil || !e.Open || e.Number != 2 {
 		t.Errorf("NextEpoch afterwards = %+v, %v, want epoch 2, open", e, err)

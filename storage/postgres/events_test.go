@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/storagetest"
@@ -29,7 +30,7 @@ func TestLateCommitsAreNotMissed(t *testing.T) {
 	wantNext := func(after int64, id string) {
 		t.Helper()
 		page, err := s.Events(t.Context(), storage.EventsQuery{After: after})
-		must(t, err)
+		must.Succeed(t, err)
 		if len(page.Events) != 1 || page.Events[0].Subject.BizID != id || page.Next != after+1 {
 			t.Fatalf("got %+v after %d, want the like of %s", page, after, id)
 		}
@@ -45,10 +46,10 @@ func TestLateCommitsAreNotMissed(t *testing.T) {
 		})
 	}()
 	<-written
-	must(t, persist("late", nil))
+	must.Succeed(t, persist("late", nil))
 	wantNext(0, "late")
 	release()
-	must(t, <-committed)
+	must.Succeed(t, <-committed)
 	wantNext(1, "early")
 }
 
@@ -59,18 +60,18 @@ func TestEventsLeaveTheOutbox(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s := openAt(t, Options{URL: at, Events: logEvents})
 	for i := range sealRows + 10 {
-		must(t, s.change(t.Context(), "add events", func(tx *tx) error {
+		must.Succeed(t, s.change(t.Context(), "add events", func(tx *tx) error {
 			tx.events.Add(&storage.Event{Type: storage.EventLiked, Subject: movie, User: alice, At: int64(i)})
 			return nil
 		}))
 	}
 	_, err := openAt(t, Options{URL: at}).Prune(t.Context(), time.Hour)
-	must(t, err)
+	must.Succeed(t, err)
 	if left := ask[int](t, at, `SELECT count(*) FROM event_outbox`); left != 0 {
 		t.Errorf("got %d rows in the outbox, want 0", left)
 	}
 	stream, err := s.EventStream(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	if want := int64(sealRows + 10); stream.First != 1 || stream.Last != want {
 		t.Errorf("got %+v, want events from 1 to %d", stream, want)
 	}
@@ -83,9 +84,9 @@ func TestEventsAreOff(t *testing.T) {
 	_, err := s.Persist(t.Context(), []storage.Message{{ID: "1", Actions: []storage.Action{
 		{User: alice, Subject: movie, Kind: storage.KindReaction, Reaction: storage.Like, Version: 1},
 	}}}, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	stream, err := s.EventStream(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	if stream.First != 1 || stream.Last != 0 {
 		t.Errorf("got %+v, want no events", stream)
 	}

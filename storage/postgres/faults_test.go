@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/storagetest"
@@ -69,10 +70,10 @@ func TestFailedCallsLeaveNothing(t *testing.T) {
 			// The timeout is set on the connection that Persist then takes from the pool, and
 			// not in the URL: on a busy machine, a statement of Open may take longer.
 			c, err := limited.pool.Acquire(t.Context())
-			must(t, err)
+			must.Succeed(t, err)
 			_, err = c.Exec(t.Context(), `SET statement_timeout = '100ms'`)
 			c.Release()
-			must(t, err)
+			must.Succeed(t, err)
 			return persist(t.Context(), limited, nil)
 		}, storage.ErrUnavailable, "statement_timeout"},
 		"the connection is lost": {func(t *testing.T, s *Store, at string) error {
@@ -138,7 +139,7 @@ func failLocked(persist persistFunc) func(*testing.T, *Store, string) error {
 	return func(t *testing.T, _ *Store, at string) error {
 		t.Helper()
 		c, err := pgx.Connect(t.Context(), at)
-		must(t, err)
+		must.Succeed(t, err)
 		defer c.Close(t.Context())
 		if _, err := c.Exec(t.Context(), `BEGIN; LOCK TABLE user_read`); err != nil {
 			t.Fatal(err)
@@ -220,7 +221,7 @@ func TestAgesAreByTheClockOfTheDatabase(t *testing.T) {
 				a := storage.Action{User: alice, Subject: movie, Kind: storage.KindRead, Times: 1, First: 1, Version: 1}
 				m := storage.Message{ID: id, Actions: []storage.Action{a}, Published: storage.Micros(time.Now().Add(-age))}
 				outcome, err := s.Persist(t.Context(), []storage.Message{m}, nil)
-				must(t, err)
+				must.Succeed(t, err)
 				return outcome
 			}
 			if got := persist("young", storage.MaxMessageAge-time.Minute); len(got.Expired) > 0 {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 )
@@ -30,13 +31,13 @@ func TestListsOfOneBizReadBoundedRows(t *testing.T) {
 		follows[i] = storage.FollowingQuery{User: alice, Biz: "video", Page: storage.Page{First: 21}}
 	}
 	liked, err := s.Likes(t.Context(), likes)
-	must(t, err)
+	must.Succeed(t, err)
 	read, err := s.Reads(t.Context(), reads)
-	must(t, err)
+	must.Succeed(t, err)
 	followed, err := s.Following(t.Context(), follows)
-	must(t, err)
+	must.Succeed(t, err)
 	written, err := s.Works(t.Context(), works)
-	must(t, err)
+	must.Succeed(t, err)
 	wantAt := storage.Position{Version: 200_000 - storage.MaxListScan + 1, Biz: "article", ID: "199501"}
 	for i := range aliases {
 		if len(liked[i].Entries) > 0 || liked[i].Resume != wantAt || len(read[i].Entries) > 0 || read[i].Resume != wantAt ||
@@ -44,7 +45,7 @@ func TestListsOfOneBizReadBoundedRows(t *testing.T) {
 			t.Fatalf("query %d: %+v, %+v, %+v and %+v, want nothing but the position %+v", i, liked[i], read[i], followed[i], written[i], wantAt)
 		}
 	}
-	must(t, s.Close()) // the server updates its statistics when a connection ends
+	must.Succeed(t, s.Close()) // the server updates its statistics when a connection ends
 	for _, index := range []string{"likes", "reads", "following", "works"} {
 		if n := entriesRead(t, at, index); n != aliases*storage.MaxListScan {
 			t.Errorf("got %d entries read of the index %s, want %d", n, index, aliases*storage.MaxListScan)
@@ -66,7 +67,7 @@ func TestFriendsReadBoundedRows(t *testing.T) {
 	if err != nil || len(got[0].Entries) > 0 || got[0].Resume.Version != 10_000-storage.MaxListScan+1 {
 		t.Errorf("got %+v, %v, want no friends and to resume at version %d", got, err, 10_000-storage.MaxListScan+1)
 	}
-	must(t, s.Close()) // the server updates its statistics when a connection ends
+	must.Succeed(t, s.Close()) // the server updates its statistics when a connection ends
 	if n := entriesRead(t, at, "followers"); n != storage.MaxListScan {
 		t.Errorf("got %d followers read, want %d", n, storage.MaxListScan)
 	}
@@ -112,7 +113,7 @@ func TestFollowedLikersReadBoundedRows(t *testing.T) {
 	if err != nil || len(got[0].Entries) != 0 || got[0].Resume.Version != 10_000-storage.MaxListScan+1 || len(got[1].Entries) != 4 {
 		t.Errorf("got %+v, %v, want no likers, to resume at version %d, and four likers", got, err, 10_000-storage.MaxListScan+1)
 	}
-	must(t, s.Close()) // the server updates its statistics when a connection ends
+	must.Succeed(t, s.Close()) // the server updates its statistics when a connection ends
 	for index, want := range map[string]int64{
 		"following":          storage.MaxListScan + 5, // numbering the rows reads one ahead
 		"user_reaction_pkey": 4,

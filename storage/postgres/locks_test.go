@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/sqlstore"
@@ -23,9 +24,9 @@ import (
 func lockedIn(t *testing.T, at, statement string) (release func()) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), at)
-	must(t, err)
+	must.Succeed(t, err)
 	_, err = c.Exec(t.Context(), "BEGIN; "+statement)
-	must(t, err)
+	must.Succeed(t, err)
 	release = sync.OnceFunc(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
 	t.Cleanup(release)
 	return release
@@ -52,7 +53,7 @@ func TestLockedSubjectHoldsUpNoOther(t *testing.T) {
 	for _, id := range []string{"1", "2"} {
 		var err error
 		first[id], err = c.Add(t.Context(), commentOn(id, "first"))
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	release := lockedIn(t, at, lockSubject1)
 	check := func(id, what string, err error) {
@@ -77,7 +78,7 @@ func TestLockedSubjectHoldsUpNoOther(t *testing.T) {
 	}
 	release()
 	_, err := c.Add(t.Context(), commentOn("1", "last"))
-	must(t, err)
+	must.Succeed(t, err)
 }
 
 func TestLockedMailboxHoldsUpNoOther(t *testing.T) {
@@ -91,7 +92,7 @@ func TestLockedMailboxHoldsUpNoOther(t *testing.T) {
 		return err
 	}
 	for _, id := range []string{"1", "2"} {
-		must(t, send(id))
+		must.Succeed(t, send(id))
 	}
 	release := lockedIn(t, at, `SELECT FROM mailbox WHERE user_id = 'to-1' FOR UPDATE`)
 	var group sync.WaitGroup
@@ -105,7 +106,7 @@ func TestLockedMailboxHoldsUpNoOther(t *testing.T) {
 	}
 	group.Wait()
 	release()
-	must(t, send("1"))
+	must.Succeed(t, send("1"))
 }
 
 // TestLockIsReportedBeforeTheDeadline checks that a call that waits for a lock fails with
@@ -119,7 +120,7 @@ func TestLockIsReportedBeforeTheDeadline(t *testing.T) {
 		_, err := s.AddComments(ctx, []storage.NewComment{commentOn("1", "x")})
 		return err
 	}
-	must(t, add(t.Context()))
+	must.Succeed(t, add(t.Context()))
 	release := lockedIn(t, at, lockSubject1)
 	try := func() (err, ended error) {
 		ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
@@ -137,7 +138,7 @@ func TestLockIsReportedBeforeTheDeadline(t *testing.T) {
 		t.Errorf("AddComments on a locked subject: got %v, context %v, want %v before the deadline", err, ended, storage.ErrLocked)
 	}
 	release()
-	must(t, add(t.Context()))
+	must.Succeed(t, add(t.Context()))
 }
 
 func TestPausedCallReleasesItsLocks(t *testing.T) {
@@ -159,7 +160,7 @@ func TestPausedCallReleasesItsLocks(t *testing.T) {
 		}
 		// The server releases the locks after that time. A call waits for a lock for one second
 		// only, so it may need several.
-		must(t, storagetest.Repeat(storage.ErrLocked, long, func() error {
+		must.Succeed(t, storagetest.Repeat(storage.ErrLocked, long, func() error {
 			_, err := other.AddComments(t.Context(), []storage.NewComment{commentOn("1", "other")})
 			return err
 		}))
@@ -193,8 +194,8 @@ func TestCommentsAndLikesOfAUserDoNotWaitForEachOther(t *testing.T) {
 		return err
 	}
 	for range 2 { // the rows are inserted, then updated
-		must(t, like(s, func(context.Context, storage.Outcome) error { return comments() }))
-		must(t, s.changeWithLockTimeout(ctx, "add comments", func(tx *tx) error {
+		must.Succeed(t, like(s, func(context.Context, storage.Outcome) error { return comments() }))
+		must.Succeed(t, s.changeWithLockTimeout(ctx, "add comments", func(tx *tx) error {
 			b := sqlstore.NewCommentBatch([]storage.NewComment{comment})
 			ids, err := tx.lookUpComments(b)
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage/storagetest"
 )
@@ -28,7 +29,7 @@ func trace(t *testing.T, s *Store) *queryRecorder {
 	a, cfg := new(queryRecorder), s.pool.Config()
 	cfg.ConnConfig.Tracer = a
 	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
-	must(t, err)
+	must.Succeed(t, err)
 	s.pool.Close()
 	s.pool = pool
 	return a
@@ -42,14 +43,14 @@ func (a *queryRecorder) blocks(t *testing.T, s *Store, call func()) (n int64) {
 	call()
 	for _, statement := range a.statements {
 		var explained []byte
-		must(t, s.pool.QueryRow(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) "+statement.SQL, statement.Args...).Scan(&explained))
+		must.Succeed(t, s.pool.QueryRow(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) "+statement.SQL, statement.Args...).Scan(&explained))
 		var plans []struct {
 			Plan struct {
 				Hit  int64 `json:"Shared Hit Blocks"`
 				Read int64 `json:"Shared Read Blocks"`
 			}
 		}
-		must(t, json.Unmarshal(explained, &plans))
+		must.Succeed(t, json.Unmarshal(explained, &plans))
 		n += plans[0].Plan.Hit + plans[0].Plan.Read
 	}
 	return n

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/sqlstore"
@@ -37,10 +38,10 @@ func fillConversation(t *testing.T, at, with string, n int, numbered bool) {
 func execute(t *testing.T, at, statement string, args ...any) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), at)
-	must(t, err)
+	must.Succeed(t, err)
 	defer c.Close(t.Context())
 	_, err = c.Exec(t.Context(), statement, append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...)
-	must(t, err)
+	must.Succeed(t, err)
 }
 
 func conversationOfAlice(with string) storage.ConversationKey {
@@ -63,7 +64,7 @@ func TestMarkReadTouchesAsManyBlocks(t *testing.T) {
 		key := conversationOfAlice(with)
 		pair := sqlstore.PairOf(key)
 		var explained []byte
-		must(t, s.pool.QueryRow(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) "+updateRead, key.Owner.Tenant, key.Owner.UserID,
+		must.Succeed(t, s.pool.QueryRow(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) "+updateRead, key.Owner.Tenant, key.Owner.UserID,
 			key.With.UserID, pair.Low.UserID, pair.High.UserID, pair.Low == key.With, n-1).Scan(&explained))
 		var plans []struct {
 			Plan struct {
@@ -71,7 +72,7 @@ func TestMarkReadTouchesAsManyBlocks(t *testing.T) {
 				Read int64 `json:"Shared Read Blocks"`
 			}
 		}
-		must(t, json.Unmarshal(explained, &plans))
+		must.Succeed(t, json.Unmarshal(explained, &plans))
 		blocks[with] = plans[0].Plan.Hit + plans[0].Plan.Read
 	}
 	t.Logf("blocks: %v", blocks)
@@ -109,7 +110,7 @@ func TestMarkReadNumbersOlderMessages(t *testing.T) {
 			return err
 		})
 	}
-	must(t, send(key.With, key.Owner, "new"))
+	must.Succeed(t, send(key.With, key.Owner, "new"))
 	const unnumbered = `SELECT count(*) FROM message WHERE low_sent + high_sent = 0`
 	if got, err := read(key, storage.MaxCommentID); err != nil || got.Unread != 0 || ask[int](t, at, unnumbered) != older+2 {
 		t.Errorf("marking all as read: got %+v, %v, %d messages without numbers, want 0 unread, %d", got, err, ask[int](t, at, unnumbered), older+2)
@@ -143,7 +144,7 @@ func TestMarkReadNumbersOlderMessages(t *testing.T) {
 
 	// An older process adds messages without numbers.
 	execute(t, at, `UPDATE message SET low_sent = 0, high_sent = 0 WHERE message_id >= (SELECT message_id FROM message ORDER BY message_id DESC OFFSET 2 LIMIT 1)`)
-	must(t, send(key.Owner, key.With, "after it"))
+	must.Succeed(t, send(key.Owner, key.With, "after it"))
 	last := ask[int64](t, at, `SELECT message_id FROM message ORDER BY message_id DESC OFFSET 4 LIMIT 1`)
 	if got, err := read(reverse, last); err != nil || got.Unread != 4 || got.ReadTo != last {
 		t.Errorf("marking all but four messages as read: got %+v, %v, want 4 unread", got, err)

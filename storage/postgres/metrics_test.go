@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 )
 
@@ -17,7 +18,7 @@ import (
 func metric(t *testing.T, registry *prometheus.Registry, name, state string) float64 {
 	t.Helper()
 	families, err := registry.Gather()
-	must(t, err)
+	must.Succeed(t, err)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			if f.GetName() == "ovation_postgres_"+name && (state == "" || m.GetLabel()[0].GetValue() == state) {
@@ -35,9 +36,9 @@ func TestPoolIsMeasured(t *testing.T) {
 	registry.MustRegister(store.Collectors()...)
 	value := func(name, state string) float64 { return metric(t, registry, name, state) }
 	first, err := store.pool.Acquire(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	second, err := store.pool.Acquire(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	if a, idle, most := value("connections", "acquired"), value("connections", "idle"), value("max_connections", ""); a != 2 || idle != 0 || most != 2 {
 		t.Errorf("got %v connections acquired, %v idle, at most %v, want 2, 0 and 2", a, idle, most)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 )
 
@@ -16,12 +17,12 @@ import (
 func stepwise(t *testing.T, at string) (upTo func(version int64) error) {
 	t.Helper()
 	cfg, err := configure(at)
-	must(t, err)
+	must.Succeed(t, err)
 	db := stdlib.OpenDB(*cfg.ConnConfig)
-	t.Cleanup(func() { must(t, db.Close()) })
+	t.Cleanup(func() { must.Succeed(t, db.Close()) })
 	var provider *goose.Provider
 	provider, err = newProvider(db, cfg.ConnConfig.RuntimeParams["search_path"])
-	must(t, err)
+	must.Succeed(t, err)
 	return func(version int64) error {
 		_, err := provider.UpTo(context.WithoutCancel(t.Context()), version)
 		return err
@@ -34,18 +35,18 @@ func TestMigrateWaitsForLongReports(t *testing.T) {
 	at := postgrestest.EmptySchema(t)
 	upTo := stepwise(t, withParameters(t, at, "lock_timeout", "100ms"))
 	for _, version := range []int64{23, 26} {
-		must(t, upTo(version-1))
+		must.Succeed(t, upTo(version-1))
 		report, err := pgx.Connect(t.Context(), at)
-		must(t, err)
+		must.Succeed(t, err)
 		_, err = report.Exec(t.Context(), `BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM pg_class LIMIT 1`)
-		must(t, err)
+		must.Succeed(t, err)
 		done := make(chan error, 1)
 		go func() { done <- upTo(version) }()
 		await.That(t, "the migration waits for the report for 300 ms, or fails", func() bool {
 			return len(done) > 0 || ask[bool](t, at, `SELECT count(*) > 0 FROM pg_stat_activity
 				WHERE wait_event_type = 'Lock' AND query LIKE '%CREATE INDEX CONCURRENTLY%' AND clock_timestamp() - query_start > '300 ms'`)
 		})
-		must(t, report.Close(t.Context()))
+		must.Succeed(t, report.Close(t.Context()))
 		if err := <-done; err != nil {
 			t.Fatalf("migration %d during a report of 300 ms: got the error %v, want none", version, err)
 		}
@@ -63,11 +64,11 @@ func TestRepeatedMigrationBuildsOnlyInvalidIndexes(t *testing.T) {
 		if indexes[0] == "collectors" {
 			version = 26
 		}
-		must(t, upTo(version))
+		must.Succeed(t, upTo(version))
 		kept, invalid := ask[int64](t, at, built, indexes[0]), ask[int64](t, at, built, indexes[1])
 		repeat := func() {
 			execute(t, at, `DELETE FROM goose_db_version WHERE version_id = $1`, version)
-			must(t, upTo(version))
+			must.Succeed(t, upTo(version))
 		}
 		repeat()
 		if got := ask[int64](t, at, built, indexes[0]); got != kept {
@@ -89,10 +90,10 @@ func TestRepeatedMigrationBuildsOnlyInvalidIndexes(t *testing.T) {
 func TestMigrateQueuesOlderDeletionsLast(t *testing.T) {
 	at := postgrestest.EmptySchema(t)
 	upTo := stepwise(t, at)
-	must(t, upTo(25))
+	must.Succeed(t, upTo(25))
 	postgrestest.Exec(t, at, `INSERT INTO comment (tenant, comment_id, biz, biz_id, user_id, reply_to, text, created, edited, version, deleted, like_count, reply_count, listed)
 		SELECT 'default', i, 'video', '1', 'alice', 0, '', 1, 0, i, 5, 0, 0, FALSE FROM generate_series(1, 3) i`)
-	must(t, Migrate(t.Context(), at))
+	must.Succeed(t, Migrate(t.Context(), at))
 	if n := ask[int](t, at, `SELECT count(*)::int FROM deleted_subject WHERE biz = 'comment' AND at > 1000000 * extract(epoch FROM now() + '1000 years')`); n != 3 {
 		t.Errorf("got %d comments queued after all later deletions, want 3", n)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 )
 
@@ -29,7 +30,7 @@ SELECT array_agg(replace(line, current_schema || '.', '')) FROM (
 // tests get their tables, creates the same tables as Migrate.
 func TestTablesOfTestsAreThoseOfMigrate(t *testing.T) {
 	migrated := postgrestest.EmptySchema(t)
-	must(t, Migrate(t.Context(), migrated))
+	must.Succeed(t, Migrate(t.Context(), migrated))
 	want := ask[[]string](t, migrated, schemaQuery)
 	got := ask[[]string](t, postgrestest.Schema(t), schemaQuery)
 	slices.Sort(want)
@@ -53,13 +54,13 @@ func TestMigrateCountsTheReadersOfOldRows(t *testing.T) {
 	url := postgrestest.EmptySchema(t)
 	upTo := stepwise(t, url)
 	const before, readers, subjects = 28, 29, 2500
-	must(t, upTo(before))
+	must.Succeed(t, upTo(before))
 	postgrestest.Exec(t, url, fmt.Sprintf(`INSERT INTO interactive (tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, version)
 		SELECT 'default', 'video', i, 1 + i %% 3, 0, 0, 0, 7 FROM generate_series(1, %d) i`, subjects),
 		fmt.Sprintf(`INSERT INTO user_read SELECT 'default', 'user' || n, 'video', i, 1, 1, 1 FROM generate_series(1, %d) i, generate_series(1, i %% 3) n`, subjects),
 		fmt.Sprintf(`INSERT INTO user_read SELECT 'default', '', 'video', i, 1, 1, 1 FROM generate_series(1, %d) i`, subjects))
 	for range 2 { // the second time as after an interruption
-		must(t, upTo(readers))
+		must.Succeed(t, upTo(readers))
 		got := ask[[]int](t, url, `SELECT array_agg(n ORDER BY n) FROM (SELECT count(*)::int AS n FROM interactive
 			WHERE reader_count = biz_id::int % 3 AND version = 7 GROUP BY reader_count) c`)
 		if want := []int{subjects / 3, subjects / 3, subjects/3 + 1}; !slices.Equal(got, want) {

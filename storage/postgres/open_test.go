@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/port"
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
@@ -25,7 +26,7 @@ import (
 func fakeServer(t *testing.T, version, refusal string) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	must(t, err)
+	must.Succeed(t, err)
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -154,7 +155,7 @@ func TestSettingsOfConnections(t *testing.T) {
 		"synchronous_commit":                  "on", // although the URL sets off
 	} {
 		var got string
-		must(t, s.pool.QueryRow(t.Context(), "SELECT current_setting($1)", setting).Scan(&got))
+		must.Succeed(t, s.pool.QueryRow(t.Context(), "SELECT current_setting($1)", setting).Scan(&got))
 		if got != want {
 			t.Errorf("%s is %q, want %q", setting, got, want)
 		}
@@ -169,7 +170,7 @@ func TestSettingsOfConnections(t *testing.T) {
 func TestErrorsNameTheServerThatAnswered(t *testing.T) {
 	at := postgrestest.Schema(t)
 	u, err := url.Parse(at)
-	must(t, err)
+	must.Succeed(t, err)
 	answers, silent := u.Host, fmt.Sprintf("127.0.0.1:%d", port.Free(t))
 	u.Host = silent + "," + answers
 	both := u.String()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 )
 
@@ -15,7 +16,7 @@ import (
 func plan(t *testing.T, s *Store, query string) []string {
 	t.Helper()
 	c, err := s.pool.Acquire(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	defer c.Release()
 	if _, err := c.Exec(t.Context(), "PREPARE asked AS "+query); err != nil {
 		t.Fatalf("prepare %s: %v", query, err)

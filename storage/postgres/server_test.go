@@ -21,6 +21,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/port"
 	"ovation/internal/testing/postgrestest"
 )
@@ -48,7 +50,7 @@ func startServer(tb testing.TB) *ownServer {
 	programs := programsOf(tb)
 	s := newServer(tb, "s3cr-"+rand.Text())
 	password := filepath.Join(s.folder, "password")
-	must(tb, os.WriteFile(password, []byte(s.password), 0o644))
+	must.Succeed(tb, os.WriteFile(password, []byte(s.password), 0o644))
 	run(tb, exec.Command(filepath.Join(programs, "initdb"), "-D", filepath.Join(s.folder, "data"), "-U", "ovation", "-A", "scram-sha-256",
 		"--pwfile="+password, "-E", "UTF8", "--locale=C", "--no-sync"))
 	tb.Cleanup(s.stop)
@@ -60,7 +62,7 @@ func startServer(tb testing.TB) *ownServer {
 func newServer(tb testing.TB, password string) *ownServer {
 	tb.Helper()
 	folder, err := os.MkdirTemp("", "ovation-postgres") //nolint:usetesting // whose folders only root can enter
-	must(tb, err)
+	must.Succeed(tb, err)
 	tb.Cleanup(func() { _ = os.RemoveAll(folder) })
 	s := &ownServer{port: port.Free(tb), password: password, folder: folder, ca: filepath.Join(folder, "ca.pem")}
 	certify(tb, s.ca, filepath.Join(folder, "server.pem"), filepath.Join(folder, "server.key"))
@@ -76,11 +78,11 @@ func (s *ownServer) start(tb testing.TB) {
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off",
 		"-c", "ssl=on", "-c", "ssl_cert_file="+filepath.Join(s.folder, "server.pem"), "-c", "ssl_key_file="+filepath.Join(s.folder, "server.key"))
 	unprivileged(s.process)
-	must(tb, s.process.Start())
-	eventually(tb, "the Postgres server answers", func() bool {
+	must.Succeed(tb, s.process.Start())
+	await.That(tb, "the Postgres server answers", func() bool {
 		c, err := pgx.Connect(tb.Context(), s.url(tb, "127.0.0.1"))
 		if err == nil {
-			must(tb, c.Close(tb.Context()))
+			must.Succeed(tb, c.Close(tb.Context()))
 		}
 		return err == nil
 	})
@@ -92,20 +94,6 @@ func (s *ownServer) stop() {
 		_ = s.process.Process.Signal(syscall.SIGQUIT) // fails if the server has ended
 		_ = s.process.Wait()
 		s.process = nil
-	}
-}
-
-// eventually waits until a condition holds.
-func eventually(tb testing.TB, what string, holds func() bool) {
-	tb.Helper()
-	deadline, again := time.After(2*time.Minute), time.NewTicker(10*time.Millisecond)
-	defer again.Stop()
-	for !holds() {
-		select {
-		case <-again.C:
-		case <-deadline:
-			tb.Fatalf("condition not met in time: %s", what)
-		}
 	}
 }
 
@@ -142,7 +130,7 @@ func unprivileged(command *exec.Cmd) {
 func (s *ownServer) chown(tb testing.TB, path string) {
 	tb.Helper()
 	if os.Getuid() == 0 {
-		must(tb, os.Chown(path, nobody, nobody))
+		must.Succeed(tb, os.Chown(path, nobody, nobody))
 	}
 }
 
@@ -151,13 +139,6 @@ func run(tb testing.TB, command *exec.Cmd) {
 	unprivileged(command)
 	if out, err := command.CombinedOutput(); err != nil {
 		tb.Fatalf("run %s: %v: %s", command, err, out)
-	}
-}
-
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
 	}
 }
 
@@ -175,11 +156,11 @@ func certify(tb testing.TB, authority, certificate, key string) {
 		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
 	}
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(tb, err)
+	must.Succeed(tb, err)
 	serverKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(tb, err)
+	must.Succeed(tb, err)
 	private, err := x509.MarshalPKCS8PrivateKey(serverKey)
-	must(tb, err)
+	must.Succeed(tb, err)
 	writePEM(tb, key, "PRIVATE KEY", private, 0o600)
 	for _, of := range []struct {
 		file   string
@@ -187,14 +168,14 @@ func certify(tb testing.TB, authority, certificate, key string) {
 		public any
 	}{{authority, ca, &caKey.PublicKey}, {certificate, server, &serverKey.PublicKey}} {
 		raw, err := x509.CreateCertificate(rand.Reader, of.is, ca, of.public, caKey)
-		must(tb, err)
+		must.Succeed(tb, err)
 		writePEM(tb, of.file, "CERTIFICATE", raw, 0o644)
 	}
 }
 
 func writePEM(tb testing.TB, file, kind string, raw []byte, mode os.FileMode) {
 	tb.Helper()
-	must(tb, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: raw}), mode))
+	must.Succeed(tb, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: raw}), mode))
 }
 
 // TestPrivilegesOfEveryTableAreChecked checks that the variables tables and sequences
@@ -285,7 +266,7 @@ func TestURLSaysHowToEncrypt(t *testing.T) {
 		{s.url(t, "127.0.0.1", "sslmode", "require"), true},
 		{s.url(t, "127.0.0.1", "sslmode", "disable"), false},
 	} {
-		must(t, Migrate(t.Context(), c.url))
+		must.Succeed(t, Migrate(t.Context(), c.url))
 		var encrypted bool
 		err := openAt(t, Options{URL: c.url}).pool.QueryRow(t.Context(), `SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()`).Scan(&encrypted)
 		if err != nil || encrypted != c.encrypted {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/storagetest"
@@ -39,7 +41,7 @@ func startStandby(tb testing.TB, primary *ownServer) *ownServer {
 	tb.Cleanup(s.stop)
 	s.start(tb)
 	postgrestest.Exec(tb, primary.url(tb, "127.0.0.1"), `ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`)
-	eventually(tb, "the standby is synchronous", func() bool {
+	await.That(tb, "the standby is synchronous", func() bool {
 		return ask[bool](tb, primary.url(tb, "127.0.0.1"), `SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'`)
 	})
 	return s
@@ -56,7 +58,7 @@ func TestRepeatedPersistWaitsForTheStandby(t *testing.T) {
 	_, standby, at := startPair(t)
 	s := openAt(t, Options{URL: at, Logger: slog.New(slog.DiscardHandler)})
 	folder, err := s.CreateFolder(t.Context(), storage.Folder{Owner: alice, Name: "Films", Created: 1})
-	must(t, err)
+	must.Succeed(t, err)
 	version := int64(0)
 	persist := func(action storage.Action) func(context.Context) error {
 		version++
@@ -86,14 +88,14 @@ func TestRepeatedPersistWaitsForTheStandby(t *testing.T) {
 				waiting := func() int64 { return ask[int64](t, at, waitingCommits) }
 				done := make(chan error, 1)
 				go func() { done <- write(t.Context()) }()
-				eventually(t, "the commit waits for the standby", func() bool { return waiting() == 1 })
+				await.That(t, "the commit waits for the standby", func() bool { return waiting() == 1 })
 				postgrestest.Exec(t, at, end)
 				if err := <-done; !errors.Is(err, storage.ErrUnavailable) {
 					t.Errorf("a call whose commit was cut short: got %v, want %v", err, storage.ErrUnavailable)
 				}
-				eventually(t, "no commit waits for the standby", func() bool { return waiting() == 0 })
+				await.That(t, "no commit waits for the standby", func() bool { return waiting() == 0 })
 				go func() { done <- write(t.Context()) }()
-				eventually(t, "the second commit waits, or has ended", func() bool { return waiting() == 1 || len(done) == 1 })
+				await.That(t, "the second commit waits, or has ended", func() bool { return waiting() == 1 || len(done) == 1 })
 				if len(done) == 1 {
 					t.Errorf("the repeated call returned %v, want it to wait for the standby", <-done)
 					done <- nil
@@ -117,21 +119,21 @@ func TestHangingCommitIsReported(t *testing.T) {
 	s := openAt(t, Options{URL: at, MaxConns: 4, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(s.Collectors()...)
-	must(t, s.Stalled())
+	must.Succeed(t, s.Stalled())
 	standby.stop()
 	done := make(chan error, 1)
 	go func() {
 		_, err := s.Persist(t.Context(), []storage.Message{storagetest.NewTraffic().Message("1", 10)}, nil)
 		done <- err
 	}()
-	eventually(t, "the commit is reported", func() bool { return s.Stalled() != nil })
+	await.That(t, "the commit is reported", func() bool { return s.Stalled() != nil })
 	if err := s.Stalled(); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "standby") {
 		t.Errorf("Stalled() = %v, want %v that names the standby", err, storage.ErrUnavailable)
 	}
 	if wait := metric(t, registry, "commit_wait_seconds", ""); wait < slowCommit.Seconds() {
 		t.Errorf("the metric of the hanging commit is %v s, want at least %v", wait, slowCommit.Seconds())
 	}
-	must(t, s.Ping(t.Context()))
+	must.Succeed(t, s.Ping(t.Context()))
 	second := make(chan error, 1)
 	go func() {
 		like := storage.Action{ // on a row that the first transaction has not locked
@@ -141,7 +143,7 @@ func TestHangingCommitIsReported(t *testing.T) {
 		_, err := s.Persist(t.Context(), []storage.Message{{ID: "2", Actions: []storage.Action{like}}}, nil)
 		second <- err
 	}()
-	eventually(t, "the second transaction is refused or waits as well", func() bool { return len(second) == 1 || ask[int64](t, at, waitingCommits) == 2 })
+	await.That(t, "the second transaction is refused or waits as well", func() bool { return len(second) == 1 || ask[int64](t, at, waitingCommits) == 2 })
 	if len(second) == 0 {
 		t.Error("a second commit hangs, and takes a connection from readers, want it refused")
 	} else if err := <-second; !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "commits hang") {
@@ -151,11 +153,11 @@ func TestHangingCommitIsReported(t *testing.T) {
 		t.Errorf("Epoch while a commit hangs: %v", err)
 	}
 	standby.start(t)
-	must(t, <-done)
+	must.Succeed(t, <-done)
 	if err := s.Stalled(); err != nil {
 		t.Errorf("after the commit returned: Stalled() = %v, want nil", err)
 	}
-	eventually(t, `"commits hang" is logged`, func() bool { return len(log) > 0 && strings.Contains(<-log, "commits hang") })
+	await.That(t, `"commits hang" is logged`, func() bool { return len(log) > 0 && strings.Contains(<-log, "commits hang") })
 }
 
 // logLines receives the lines of a log.
@@ -211,7 +213,7 @@ func TestCommitWaitsForAStandbyAsLongAsItTakes(t *testing.T) {
 			}
 			done <- err
 		}()
-		eventually(t, "the commit waits for the standby, and the store has found that it does", func() bool {
+		await.That(t, "the commit waits for the standby, and the store has found that it does", func() bool {
 			const asked = `SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'`
 			return ask[bool](t, at, asked) && s.commits.oldest() > s.commits.checkAfter+time.Second
 		})
@@ -221,12 +223,12 @@ func TestCommitWaitsForAStandbyAsLongAsItTakes(t *testing.T) {
 	standby.stop()
 	s, _, done := hang()
 	got, err := s.Interactives(t.Context(), alice, []storage.Subject{movie}, storage.AllKinds)
-	must(t, err)
+	must.Succeed(t, err)
 	if got[0].LikeCount != 0 || got[0].Liked != nil || len(done) > 0 {
 		t.Errorf("while the commit waits: got %+v, %d calls ended, want no like, none ended", got[0], len(done))
 	}
 	standby.start(t)
-	must(t, <-done)
+	must.Succeed(t, <-done)
 
 	standby.stop()
 	_, leave, done := hang()

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/storagetest"
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func withParameters(tb testing.TB, from string, parameters ...string) string {
 	tb.Helper()
 	u, err := url.Parse(from)
-	must(tb, err)
+	must.Succeed(tb, err)
 	query := u.Query()
 	for i := 0; i < len(parameters); i += 2 {
 		query.Set(parameters[i], parameters[i+1])
@@ -37,7 +38,7 @@ func withParameters(tb testing.TB, from string, parameters ...string) string {
 func ask[T any](tb testing.TB, at, query string, args ...any) (value T) {
 	tb.Helper()
 	c, err := pgx.Connect(tb.Context(), at)
-	must(tb, err)
+	must.Succeed(tb, err)
 	defer c.Close(tb.Context())
 	if err := c.QueryRow(tb.Context(), query, args...).Scan(&value); err != nil {
 		tb.Fatalf("query %s: %v", query, err)
@@ -54,7 +55,7 @@ func open(tb testing.TB) *Store {
 func openAt(tb testing.TB, options Options) *Store {
 	tb.Helper()
 	s, err := Open(tb.Context(), options)
-	must(tb, err)
+	must.Succeed(tb, err)
 	tb.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			tb.Errorf("close the store: %v", err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/mirror"
@@ -46,10 +47,10 @@ func setCodec(t *testing.T, s *Store, codec pgtype.Codec) {
 func TestRowThatCannotBeDecodedFailsItsCall(t *testing.T) {
 	s := openAt(t, Options{URL: postgrestest.Schema(t), Logger: slog.New(slog.DiscardHandler)})
 	folder, err := s.CreateFolder(t.Context(), storage.Folder{Owner: alice, Name: "Films", Created: 1})
-	must(t, err)
+	must.Succeed(t, err)
 	deleted, err := s.CreateFolder(t.Context(), storage.Folder{Owner: alice, Name: "Songs", Created: 1})
-	must(t, err)
-	must(t, s.DeleteFolder(t.Context(), deleted.Key(), folder.FolderID, time.Now()))
+	must.Succeed(t, err)
+	must.Succeed(t, s.DeleteFolder(t.Context(), deleted.Key(), folder.FolderID, time.Now()))
 	action := func(kind storage.Kind, version int64) storage.Action {
 		a := storage.Action{User: alice, Subject: movie, Kind: kind, Version: version}
 		switch kind {
@@ -71,7 +72,7 @@ func TestRowThatCannotBeDecodedFailsItsCall(t *testing.T) {
 	}
 	inDefault := action(storage.KindCollection, 10)
 	inDefault.FolderID = storage.DefaultFolderID
-	must(t, persist(t.Context(), "first", action(storage.KindReaction, 10), inDefault, action(storage.KindRead, 10), action(storage.KindFollow, 10)))
+	must.Succeed(t, persist(t.Context(), "first", action(storage.KindReaction, 10), inDefault, action(storage.KindRead, 10), action(storage.KindFollow, 10)))
 	intoDeleted := action(storage.KindCollection, 1)
 	intoDeleted.FolderID = deleted.FolderID
 

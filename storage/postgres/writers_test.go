@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/sqlstore"
@@ -240,11 +241,11 @@ func TestRepairOfRepliesWaitsForADeletion(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s, other := openAt(t, Options{URL: at}), openAt(t, Options{URL: at})
 	added, err := s.AddComments(t.Context(), []storage.NewComment{commentOn("1", "top")})
-	must(t, err)
+	must.Succeed(t, err)
 	reply := commentOn("1", "a reply")
 	reply.ParentID = added[0].Comment.Number
 	added, err = s.AddComments(t.Context(), []storage.NewComment{reply, reply})
-	must(t, err)
+	must.Succeed(t, err)
 	postgrestest.Exec(t, at, `UPDATE comment SET reply_count = 7 WHERE text = 'top'`)
 
 	repaired := make(chan error, 1)
@@ -260,8 +261,8 @@ func TestRepairOfRepliesWaitsForADeletion(t *testing.T) {
 		})
 		return true, e.Delete(change, now)
 	})
-	must(t, err)
-	must(t, <-repaired)
+	must.Succeed(t, err)
+	must.Succeed(t, <-repaired)
 	storagetest.CheckCounts(t, s)
 	if n := ask[int](t, at, `SELECT reply_count::int FROM comment WHERE text = 'top'`); n != 1 {
 		t.Errorf("got %d replies counted, want 1", n)
@@ -274,10 +275,10 @@ func TestRepairWaitsForAnAnalyze(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s := openAt(t, Options{URL: at})
 	analyzing, err := s.pool.Begin(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	defer func() { _ = analyzing.Rollback(context.WithoutCancel(t.Context())) }() // otherwise the pool of a failed test is never closed
 	_, err = analyzing.Exec(t.Context(), `ANALYZE secret`)
-	must(t, err)
+	must.Succeed(t, err)
 
 	repaired := make(chan error, 1)
 	go func() {
@@ -290,7 +291,7 @@ func TestRepairWaitsForAnAnalyze(t *testing.T) {
 	if len(repaired) > 0 {
 		t.Error("the repair ended during ANALYZE, want it to wait")
 	}
-	must(t, analyzing.Commit(t.Context()))
+	must.Succeed(t, analyzing.Commit(t.Context()))
 	if err := <-repaired; err != nil {
 		t.Errorf("a repair during ANALYZE: got %v, want no error", err)
 	}
@@ -362,7 +363,7 @@ func TestCountsStayHeapOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(t, s.Close()) // the server updates its statistics when a connection ends
+	must.Succeed(t, s.Close()) // the server updates its statistics when a connection ends
 	for _, table := range []string{"interactive", "folder"} {
 		percent := ask[float64](t, at, `SELECT 100.0 * pg_stat_get_tuples_hot_updated(c) / greatest(pg_stat_get_tuples_updated(c), 1)
 			FROM (SELECT $1::regclass::oid AS c) t`, table)

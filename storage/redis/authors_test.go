@@ -4,7 +4,10 @@ import (
 	"slices"
 	"testing"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage"
+	"ovation/storage/storagetest"
 )
 
 func declare(of storage.Subject, author string, since int64) storage.Action {
@@ -24,19 +27,19 @@ func TestAuthorsLieBesideTheCounts(t *testing.T) {
 		}
 	}
 	outcome, err := s.Persist(t.Context(), message(declare(movie, author, 5)), nil)
-	must(t, err)
+	must.Succeed(t, err)
 	if got := see(t, s, alice, movie); got.AuthorID != author || got.Version != 1 || got.Freshness != storage.Live {
 		t.Errorf("after the declaration: got %+v, want the author %q, version 1, %s; the outcome is %+v", got, author, storage.Live, outcome)
 	}
-	eventually(t, "another node shows the author", func() bool { return see(t, other, bob, movie).AuthorID == author })
+	await.That(t, "another node shows the author", func() bool { return see(t, other, bob, movie).AuthorID == author })
 
-	must(t, other.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
+	must.Succeed(t, other.Apply(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	if got := see(t, s, alice, movie); got.AuthorID != author || got.LikeCount != 1 {
 		t.Errorf("with a queued like: got %+v, want 1 like, the author %q", got, author)
 	}
-	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	persist(t, db, s, storagetest.React(alice, movie, storage.Like, 10))
 	for _, node := range []*Store{s, other} {
-		eventually(t, "each node shows the like and the author", func() bool {
+		await.That(t, "each node shows the like and the author", func() bool {
 			got := see(t, node, bob, movie)
 			return got.AuthorID == author && got.LikeCount == 1
 		})
@@ -45,12 +48,12 @@ func TestAuthorsLieBesideTheCounts(t *testing.T) {
 	if got := see(t, fresh, bob, movie); got.AuthorID != author || got.LikeCount != 1 {
 		t.Errorf("a new node shows %+v, want 1 like, the author %q", got, author)
 	}
-	eventually(t, "the author is cached", func() bool {
+	await.That(t, "the author is cached", func() bool {
 		see(t, fresh, bob, movie)
 		return slices.Equal(fresh.CachedAuthors([]storage.Subject{video("unread"), movie}), []string{"", author})
 	})
 	_, err = other.Persist(t.Context(), message(declare(movie, "", 6)), nil)
-	must(t, err)
+	must.Succeed(t, err)
 	if got := see(t, other, alice, movie); got.AuthorID != "" || got.LikeCount != 1 {
 		t.Errorf("after the author was removed: got %+v, want 1 like, no author", got)
 	}

@@ -5,8 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/storagetest"
 )
 
 // After Redis has lost data, it is unknown which actions are queued. Replies are STALE
@@ -17,10 +20,10 @@ func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 	s, server, db := openNew(t, Options{})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
 	wantLikes(t, "initially", see(t, s, alice, movie), 0, false)
-	queued := react(alice, movie, storage.Like, 10)
-	must(t, s.Apply(t.Context(), []storage.Action{queued}, storage.Queued, nil))
-	must(t, server.command("FLUSHALL").Error())
-	eventually(t, "a barrier is due on both nodes", func() bool {
+	queued := storagetest.React(alice, movie, storage.Like, 10)
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{queued}, storage.Queued, nil))
+	must.Succeed(t, server.command("FLUSHALL").Error())
+	await.That(t, "a barrier is due on both nodes", func() bool {
 		return s.epochs.Active() != nil && other.epochs.Active() != nil && s.Barrier() != 0 && s.Barrier() == other.Barrier()
 	})
 	number := s.Barrier()
@@ -38,20 +41,20 @@ func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 	// The worker persists the queued action and passes the barrier in one batch.
 	batch := append(message(queued), storage.Message{ID: "barrier", Barrier: storage.Barrier{Number: number, Partitions: 1}})
 	var outcome storage.Outcome
-	eventually(t, "the batch is persisted, once every lease on the old epoch has expired", func() (committed bool) {
+	await.That(t, "the batch is persisted, once every lease on the old epoch has expired", func() (committed bool) {
 		var err error
 		if outcome, err = db.Persist(t.Context(), batch, s.Mark); !errors.Is(err, storage.ErrUnavailable) {
-			must(t, err)
+			must.Succeed(t, err)
 		}
 		return err == nil
 	})
-	must(t, s.Publish(t.Context(), outcome))
+	must.Succeed(t, s.Publish(t.Context(), outcome))
 	for _, node := range []*Store{s, other} {
 		poll(t, node)
 		// A background poll that read the epoch before the barrier was passed may store it
 		// after the poll above.
 		var got storage.Interactive
-		eventually(t, "no barrier is due and the reply is LIVE after the barrier is passed", func() bool {
+		await.That(t, "no barrier is due and the reply is LIVE after the barrier is passed", func() bool {
 			got = see(t, node, alice, movie)
 			return got.Freshness == storage.Live && node.Barrier() == 0
 		})
@@ -71,19 +74,19 @@ func TestActionsAppliedWithoutALeaseAreAppliedAgain(t *testing.T) {
 	other := open(t, Options{URL: server.url(), Database: db})
 	before := cut.epochs.Current()
 	_, err := db.NextEpoch(t.Context(), before.Number, mirror.NewEpoch{Number: before.Number + 1, Holder: before.Holder})
-	must(t, err)
-	eventually(t, "the lease of the node expires", func() bool { return !cut.epochs.LeaseValid(cut.epochs.Current()) })
-	eventually(t, "the other node uses a newer epoch", func() bool { e := other.epochs.Active(); return e != nil && e.Number > before.Number })
-	must(t, cut.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
+	must.Succeed(t, err)
+	await.That(t, "the lease of the node expires", func() bool { return !cut.epochs.LeaseValid(cut.epochs.Current()) })
+	await.That(t, "the other node uses a newer epoch", func() bool { e := other.epochs.Active(); return e != nil && e.Number > before.Number })
+	must.Succeed(t, cut.Apply(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	if n := cut.epochs.Current().Number; n != before.Number {
 		t.Fatalf("a node that does not poll uses epoch %d, want still %d", n, before.Number)
 	}
 	resume()
-	eventually(t, "the other node shows the like", func() bool {
+	await.That(t, "the other node shows the like", func() bool {
 		got := see(t, other, alice, movie)
 		return got.LikeCount == 1 && got.Liked != nil
 	})
-	eventually(t, "no write is pending", func() bool { return cut.pending.Count() == 0 })
+	await.That(t, "no write is pending", func() bool { return cut.pending.Count() == 0 })
 }
 
 // A node may apply actions while its lease on an epoch is not valid. Once it has a lease
@@ -93,15 +96,15 @@ func TestActionsAppliedWithoutALeaseStayInTheSameEpoch(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
 	s, resume := openWithoutPolls(t, server, openDatabase(t))
-	eventually(t, "the lease expires", func() bool { return !s.epochs.LeaseValid(s.epochs.Current()) })
-	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
+	await.That(t, "the lease expires", func() bool { return !s.epochs.LeaseValid(s.epochs.Current()) })
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	if n := s.pending.Count(); n != 1 {
 		t.Errorf("got %d pending states, want 1", n)
 	}
-	must(t, server.command("DEL", s.epochs.Current().Keys.Window(mirror.WindowKey{User: alice, Biz: movie.Biz})).Error())
+	must.Succeed(t, server.command("DEL", s.epochs.Current().Keys.Window(mirror.WindowKey{User: alice, Biz: movie.Biz})).Error())
 	time.Sleep(500 * time.Millisecond) // long enough for the like to be applied again, if it were not left alone
 	resume()
-	eventually(t, "no write is pending", func() bool { return s.pending.Count() == 0 })
+	await.That(t, "no write is pending", func() bool { return s.pending.Count() == 0 })
 	if got := see(t, s, alice, movie); got.Liked != nil {
 		t.Errorf("with a lease on the same epoch: got %+v, want no like, since it is not applied again", got)
 	}

@@ -5,10 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
+	"ovation/storage/storagetest"
 )
 
 // Get touches an entry again once the entry is old enough, since a fill must not replace
@@ -16,15 +18,15 @@ import (
 func TestGetKeepsAlive(t *testing.T) {
 	s, server, _ := openNew(t, Options{})
 	see(t, s, alice, movie) // loads the window
-	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	key := s.epochs.Active().Keys.Window(mirror.WindowKey{User: alice, Biz: movie.Biz})
 	name := window.Field(movie.BizID)
 	for age, renewed := range map[time.Duration]bool{2 * time.Second: false, 30 * time.Second: true} {
 		words := strings.Fields(windowField(t, s, alice, movie))
 		words[2] = scripts.Text(time.Now().Add(-age).Unix())
-		must(t, server.command("HSET", key, name, strings.Join(words, " ")).Error())
+		must.Succeed(t, server.command("HSET", key, name, strings.Join(words, " ")).Error())
 		states, where, err := s.Get(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindReaction))
-		must(t, err)
+		must.Succeed(t, err)
 		if states[0].Liked == nil || where != storage.Queued {
 			t.Errorf("of an entry %v old: Get = %+v, %q, want a like, %q", age, states[0], where, storage.Queued)
 		}

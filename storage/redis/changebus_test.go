@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	hubs "ovation/live"
 	"ovation/storage"
 	"ovation/storage/redis/internal/changebus"
@@ -38,13 +40,13 @@ func TestChangeBusReachesEveryNode(t *testing.T) {
 	}
 	first := storage.Subject{Tenant: "acme", Biz: "video", BizID: "first"}
 	for i := range buses {
-		eventually(t, "the other node receives a message", func() bool {
+		await.That(t, "the other node receives a message", func() bool {
 			buses[1-i].Notify([]storage.Subject{first})
 			return len(told[i]) > 0
 		})
 	}
 	attempt := 0
-	eventually(t, "every node receives every subject of one call", func() bool { // a message may be lost
+	await.That(t, "every node receives every subject of one call", func() bool { // a message may be lost
 		attempt++
 		var want []storage.Subject // other ones for each call
 		for i := range size {
@@ -98,8 +100,8 @@ func TestMessagesOfOneNodeReachAnother(t *testing.T) {
 		}
 	}
 	added, err := node.AddMessages(ctx, []storage.NewDirectMessage{{From: users[0], To: users[1], Text: "hello"}})
-	must(t, err)
-	must(t, added[0].Err)
+	must.Succeed(t, err)
+	must.Succeed(t, added[0].Err)
 	told := make(chan int64, len(users))
 	for _, watcher := range watchers {
 		running.Go(func() {
@@ -111,7 +113,7 @@ func TestMessagesOfOneNodeReachAnother(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "the other node announces the message to both users", func() bool { // the other node may not listen yet
+	await.That(t, "the other node announces the message to both users", func() bool { // the other node may not listen yet
 		bus.Notify([]storage.Subject{users[0].Subject(), users[1].Subject()})
 		return len(told) == len(users)
 	})

@@ -10,11 +10,14 @@ import (
 
 	hubs "ovation/live"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/live/livetest"
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/postgres"
+	"ovation/storage/storagetest"
 )
 
 // newHub returns a hub that reads from a store and is notified by it.
@@ -40,7 +43,7 @@ func persistAs(ctx context.Context, db Database, mirror *Store, message storage.
 func persistInTheEnd(t *testing.T, db Database, mirror *Store, action storage.Action) {
 	t.Helper()
 	same := message(action)[0]
-	eventually(t, "the action is persisted", func() bool {
+	await.That(t, "the action is persisted", func() bool {
 		err := persistAs(t.Context(), db, mirror, same)
 		if err != nil && !errors.Is(err, storage.ErrUnavailable) {
 			t.Fatal(err)
@@ -81,7 +84,7 @@ func TestLiveCountsOverPostgres(t *testing.T) {
 		t.Helper()
 		db, at := openPostgres(t)
 		other, err := postgres.Open(t.Context(), postgres.Options{URL: at})
-		must(t, err)
+		must.Succeed(t, err)
 		return liveSite(t, server.url(), db, other)
 	})
 }
@@ -129,17 +132,17 @@ func TestWatchersContinueWithoutRedis(t *testing.T) {
 				return func(got storage.Interactive) bool { return got.LikeCount == likes && got.Freshness == freshness }
 			}
 			awaitEvent(t, w, "no like, LIVE", seen(0, storage.Live))
-			persist(t, db, worker, react(alice, movie, storage.Like, 10))
+			persist(t, db, worker, storagetest.React(alice, movie, storage.Like, 10))
 			awaitEvent(t, w, "1 like, LIVE", seen(1, storage.Live))
 
 			lose.away(server)
 			awaitEvent(t, w, "1 like, STALE, while Redis is unavailable", seen(1, storage.Stale))
-			persistInTheEnd(t, db, worker, react(bob, movie, storage.Like, 20))
+			persistInTheEnd(t, db, worker, storagetest.React(bob, movie, storage.Like, 20))
 			awaitEvent(t, w, "2 likes, STALE, one persisted without Redis", seen(2, storage.Stale))
 
 			lose.back(server)
 			awaitEvent(t, w, "2 likes, LIVE, after Redis has recovered", seen(2, storage.Live))
-			persist(t, db, worker, react(alice, movie, storage.NoReaction, 30))
+			persist(t, db, worker, storagetest.React(alice, movie, storage.NoReaction, 30))
 			awaitEvent(t, w, "1 like, LIVE, the other one withdrawn since", seen(1, storage.Live))
 		})
 	}
@@ -217,19 +220,19 @@ func TestStreamsContinueAfterAFailoverThatLostCommits(t *testing.T) {
 	likes := func(n int64) func(storage.Interactive) bool {
 		return func(got storage.Interactive) bool { return got.LikeCount == n && got.Freshness == storage.Live }
 	}
-	persist(t, db, node, react(alice, movie, storage.Like, 10))
-	persist(t, db, node, react(bob, movie, storage.Like, 20))
+	persist(t, db, node, storagetest.React(alice, movie, storage.Like, 10))
+	persist(t, db, node, storagetest.React(bob, movie, storage.Like, 20))
 	awaitEvent(t, early, "both likes", likes(2))
 
 	db.Edit(t, "DELETE FROM user_reaction WHERE user_id = 'bob'")
 	db.Edit(t, "UPDATE interactive SET like_count = 1, version = version - 1")
 	db.lost.Store(true)
-	eventually(t, "the next epoch has begun", func() bool { return db.begun.Load() && node.epochs.Active() != nil })
+	await.That(t, "the next epoch has begun", func() bool { return db.begun.Load() && node.epochs.Active() != nil })
 	late := hub.Watch([]storage.Subject{movie})
 	defer late.Close()
 	events := make([]*hubs.Event, 1)
 	_, err := late.Next(t.Context(), events)
-	must(t, err)
+	must.Succeed(t, err)
 	if got := events[0].LikeCount; got != 1 {
 		t.Errorf("a new watcher receives %d likes, want 1", got)
 	}
@@ -240,7 +243,7 @@ func TestStreamsContinueAfterAFailoverThatLostCommits(t *testing.T) {
 			t.Fatalf("an earlier watcher receives no event with 1 like, LIVE: %v", err)
 		}
 	}
-	persist(t, db, node, react(bob, movie, storage.Like, 30))
+	persist(t, db, node, storagetest.React(bob, movie, storage.Like, 30))
 	awaitEvent(t, early, "both likes again", likes(2))
 	awaitEvent(t, late, "both likes again", likes(2))
 }

@@ -7,8 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/storage/redis/internal/epochs"
+	"ovation/storage/storagetest"
 )
 
 // A process that joins a site with another Redis or another prefix reads from the
@@ -24,7 +27,7 @@ func TestForeignProcessWaitsUntilTheMirrorIsFree(t *testing.T) {
 			db := openDatabase(t)
 			ours := Options{URL: before.url(), Database: db, Prefix: prefix()}
 			s := open(t, ours)
-			persist(t, db, s, react(alice, movie, storage.Like, 10))
+			persist(t, db, s, storagetest.React(alice, movie, storage.Like, 10))
 			begun := s.epochs.Current().Number
 			log := new(logBuffer)
 			options.Database, options.Logger = openAgain(t, db), slog.New(slog.NewTextHandler(log, nil))
@@ -42,18 +45,18 @@ func TestForeignProcessWaitsUntilTheMirrorIsFree(t *testing.T) {
 			if got := see(t, other, alice, movie); got.LikeCount != 1 || got.Freshness != storage.Stale {
 				t.Errorf("a foreign process reads %+v, want 1 like, %s", got, storage.Stale)
 			}
-			if _, err := other.opts.Database.Persist(t.Context(), message(react(bob, movie, storage.Like, 10)), other.Mark); !errors.Is(err, storage.ErrUnavailable) {
+			if _, err := other.opts.Database.Persist(t.Context(), message(storagetest.React(bob, movie, storage.Like, 10)), other.Mark); !errors.Is(err, storage.ErrUnavailable) {
 				t.Errorf("Persist of a foreign process, which cannot mark: got %v, want %v", err, storage.ErrUnavailable)
 			}
-			persist(t, db, s, react(bob, movie, storage.Like, 10))
+			persist(t, db, s, storagetest.React(bob, movie, storage.Like, 10))
 			wantLikes(t, "with a foreign process", see(t, s, alice, movie), 2, true)
 			if said := log.linesWith("belongs to other processes"); len(said) != 1 {
 				t.Errorf("got the log lines %q, want one", said)
 			}
 
 			s.stopBackground() // as if the process of s had ended; the database stays open
-			eventually(t, "the other process takes over", func() bool { return other.Foreign() == nil && awaitLive(t, other).LikeCount == 2 })
-			persist(t, db, other, react(alice, movie, storage.Dislike, 20))
+			await.That(t, "the other process takes over", func() bool { return other.Foreign() == nil && awaitLive(t, other).LikeCount == 2 })
+			persist(t, db, other, storagetest.React(alice, movie, storage.Dislike, 20))
 			if got := awaitLive(t, other); got.LikeCount != 1 || got.DislikeCount != 1 {
 				t.Errorf("after the takeover: got %+v, want 1 like, 1 dislike", got)
 			}
@@ -83,19 +86,19 @@ func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
 		}
 	}
 	first, err := passive(ours)
-	must(t, err)
-	persist(t, db, first, react(alice, movie, storage.Like, 10))
-	must(t, first.Close())
+	must.Succeed(t, err)
+	persist(t, db, first, storagetest.React(alice, movie, storage.Like, 10))
+	must.Succeed(t, first.Close())
 	epochIs("before any epoch was begun", 1, false)
 
 	s := open(t, Options{URL: server.url(), Database: db, Prefix: ours})
 	wantLikes(t, "initially", see(t, s, alice, movie), 1, true)
 	number := s.epochs.Current().Number
 	same, err := passive(ours)
-	must(t, err)
-	persist(t, db, same, react(bob, movie, storage.Like, 10))
+	must.Succeed(t, err)
+	persist(t, db, same, storagetest.React(bob, movie, storage.Like, 10))
 	wantLikes(t, "beside the processes of the mirror", see(t, s, alice, movie), 2, true)
-	must(t, same.Close())
+	must.Succeed(t, same.Close())
 	if _, err := passive(prefix()); !errors.Is(err, epochs.ErrForeignMirror) || !strings.Contains(err.Error(), ours) {
 		t.Errorf("Open with another prefix: got %v, want %v that names %s", err, epochs.ErrForeignMirror, ours)
 	}
@@ -103,10 +106,10 @@ func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
 
 	s.stopBackground() // all processes have ended
 	last, err := passive(prefix())
-	must(t, err)
+	must.Succeed(t, err)
 	epochIs("after another process has taken over the unused mirror", number, false)
-	persist(t, db, last, react(alice, movie, storage.NoReaction, 20))
-	must(t, last.Close())
+	persist(t, db, last, storagetest.React(alice, movie, storage.NoReaction, 20))
+	must.Succeed(t, last.Close())
 	next := open(t, Options{URL: server.url(), Database: openAgain(t, db), Prefix: ours})
 	if got := awaitLive(t, next); got.LikeCount != 1 || got.Liked != nil {
 		t.Errorf("final result: got %+v, want 1 like, not alice's", got)
@@ -118,7 +121,7 @@ func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
 func TestMirrorIsRebuiltAfterTotalLoss(t *testing.T) {
 	t.Parallel()
 	s, server, db := openNew(t, Options{})
-	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	persist(t, db, s, storagetest.React(alice, movie, storage.Like, 10))
 	s.stopBackground()
 	server.kill()
 	server.start()
@@ -135,8 +138,8 @@ func TestNewDatabaseFindsNothingOfTheOneBefore(t *testing.T) {
 	server, before := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: before})
 	wantLikes(t, "initially", see(t, s, alice, movie), 0, false)
-	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	wantLikes(t, "the one before", see(t, s, alice, movie), 1, true)
-	must(t, s.Close())
+	must.Succeed(t, s.Close())
 	wantLikes(t, "the new one", see(t, open(t, Options{URL: server.url(), Database: openDatabase(t)}), alice, movie), 0, false)
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ovation/internal/breaker"
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/mirror"
@@ -23,7 +25,7 @@ func openPostgres(t *testing.T) (db *postgres.Store, at string) {
 	t.Helper()
 	at = postgrestest.Schema(t)
 	db, err := postgres.Open(t.Context(), postgres.Options{URL: at, Logger: quiet})
-	must(t, err)
+	must.Succeed(t, err)
 	return db, at
 }
 
@@ -33,9 +35,9 @@ func lock(t *testing.T, at, table string) (unlock func()) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	c, err := pgx.Connect(ctx, at)
-	must(t, err)
+	must.Succeed(t, err)
 	_, err = c.Exec(ctx, "BEGIN; LOCK TABLE "+table+" IN ACCESS EXCLUSIVE MODE")
-	must(t, err)
+	must.Succeed(t, err)
 	unlock = sync.OnceFunc(func() { _ = c.Close(ctx) })
 	t.Cleanup(unlock)
 	return unlock
@@ -56,7 +58,7 @@ func TestHangingListsLeaveReadsTheirSlots(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "every slot of lists is used", func() bool { return len(s.lists.Slots) == cap(s.lists.Slots) })
+	await.That(t, "every slot of lists is used", func() bool { return len(s.lists.Slots) == cap(s.lists.Slots) })
 	got, err := s.Interactives(t.Context(), bob, []storage.Subject{video("cold")}, window.KindSet)
 	if err != nil || got[0].Freshness != storage.Live {
 		t.Errorf("a read by key beside lists that hang: got %+v, %v, want %s", got, err, storage.Live)

@@ -9,10 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/port"
 	"ovation/storage"
 	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/window"
+	"ovation/storage/storagetest"
 )
 
 // startCluster starts a cluster of three masters and returns its URL and its nodes.
@@ -22,7 +25,7 @@ func startCluster(t *testing.T) (url string, nodes []*server) {
 		s := startClusterNode(t, nodes...)
 		nodes = append(nodes, s)
 		from, to := i*16384/3, (i+1)*16384/3-1
-		must(t, s.command("CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(from), strconv.Itoa(to)).Error())
+		must.Succeed(t, s.command("CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(from), strconv.Itoa(to)).Error())
 	}
 	awaitCluster(t, nodes)
 	return nodes[0].url(), nodes
@@ -37,7 +40,7 @@ func startClusterNode(t *testing.T, others ...*server) *server {
 	if len(others) > 0 {
 		first := others[0]
 		bus := first.args[len(first.args)-1]
-		must(t, s.command("CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(first.port), bus).Error())
+		must.Succeed(t, s.command("CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(first.port), bus).Error())
 	}
 	return s
 }
@@ -46,7 +49,7 @@ func startClusterNode(t *testing.T, others ...*server) *server {
 // that every slot is served.
 func awaitCluster(t *testing.T, nodes []*server) {
 	t.Helper()
-	eventually(t, "the cluster is whole", func() bool {
+	await.That(t, "the cluster is whole", func() bool {
 		view := epochs.InfoField(nodes[0].text("CLUSTER", "INFO"), "cluster_current_epoch")
 		return !slices.ContainsFunc(nodes, func(s *server) bool {
 			info := s.text("CLUSTER", "INFO")
@@ -75,8 +78,8 @@ func startReplicas(t *testing.T, masters []*server) (replicas []*server) {
 	awaitCluster(t, all)
 	for i, s := range replicas {
 		id := masters[i].text("CLUSTER", "MYID")
-		eventually(t, "a replica knows its master", func() bool { return s.command("CLUSTER", "REPLICATE", id).Error() == nil })
-		eventually(t, "a replica has what its master has", func() bool {
+		await.That(t, "a replica knows its master", func() bool { return s.command("CLUSTER", "REPLICATE", id).Error() == nil })
+		await.That(t, "a replica has what its master has", func() bool {
 			return strings.Contains(s.text("INFO", "replication"), "master_link_status:up")
 		})
 	}
@@ -87,8 +90,8 @@ func startReplicas(t *testing.T, masters []*server) (replicas []*server) {
 // on.
 func (s *server) cutOff() {
 	s.tb.Helper()
-	must(s.tb, s.command("ACL", "SETUSER", "default", "-psync", "-sync").Error())
-	must(s.tb, s.command("CLIENT", "KILL", "TYPE", "replica").Error())
+	must.Succeed(s.tb, s.command("ACL", "SETUSER", "default", "-psync", "-sync").Error())
+	must.Succeed(s.tb, s.command("CLIENT", "KILL", "TYPE", "replica").Error())
 }
 
 // If a master dies and a lagging replica takes its place, the replica's data is not
@@ -98,14 +101,14 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 	url, masters := startCluster(t)
 	replicas := startReplicas(t, masters)
 	for _, one := range append(slices.Clone(masters), replicas...) { // the test decides when a replica takes over
-		must(t, one.command("CONFIG", "SET", "cluster-node-timeout", "600000").Error())
+		must.Succeed(t, one.command("CONFIG", "SET", "cluster-node-timeout", "600000").Error())
 	}
 	db := openDatabase(t)
 	writer := open(t, Options{URL: url, Database: db, RedisTimeout: short})
 	// The shard that fails holds the counts, but not the sentinel.
 	shardOf := func(key string) int {
 		slot, err := masters[0].command("CLUSTER", "KEYSLOT", key).AsInt64()
-		must(t, err)
+		must.Succeed(t, err)
 		return slices.IndexFunc([]int64{16384 / 3, 2 * 16384 / 3, 16384}, func(end int64) bool { return slot < end })
 	}
 	begun := writer.epochs.Current()
@@ -114,32 +117,32 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 	for i := 0; shardOf(begun.Keys.Counts(subject)) != failing; i++ {
 		subject = video(strconv.Itoa(i))
 	}
-	persist(t, db, writer, react(alice, subject, storage.Like, 10))
-	eventually(t, "the replica has the counts", func() bool {
+	persist(t, db, writer, storagetest.React(alice, subject, storage.Like, 10))
+	await.That(t, "the replica has the counts", func() bool {
 		there := epochs.InfoField(masters[failing].text("INFO", "replication"), "master_repl_offset")
 		return there != "" && epochs.InfoField(replicas[failing].text("INFO", "replication"), "slave_repl_offset") == there
 	})
 	masters[failing].cutOff()
-	persist(t, db, writer, react(bob, subject, storage.Like, 20))
+	persist(t, db, writer, storagetest.React(bob, subject, storage.Like, 20))
 	reader := open(t, Options{URL: url, Database: openAgain(t, db), RedisTimeout: short}) // has cached nothing
 	reader.stopBackground()                                                               // only the test polls
 	polled := func() bool {
 		return reader.epochs.Poll(t.Context()) == nil && reader.epochs.LeaseValid(reader.epochs.Current())
 	}
-	eventually(t, "a poll grants a lease", polled)
+	await.That(t, "a poll grants a lease", polled)
 
 	replicas[(failing+1)%len(replicas)].hang()
-	eventually(t, "a poll does not wait for the replica that hangs", polled)
+	await.That(t, "a poll does not wait for the replica that hangs", polled)
 	masters[failing].kill()
-	eventually(t, "a poll without one of the masters counts the slots served", func() bool {
+	await.That(t, "a poll without one of the masters counts the slots served", func() bool {
 		err := reader.epochs.Poll(t.Context())
 		if !errors.Is(err, storage.ErrUnavailable) {
 			t.Fatalf("a poll without one of the masters: got %v, want %v", err, storage.ErrUnavailable)
 		}
 		return strings.Contains(err.Error(), "of its 16384 slots") // otherwise a call was too slow
 	})
-	must(t, replicas[failing].command("CLUSTER", "FAILOVER", "TAKEOVER").Error())
-	eventually(t, "the next epoch is live", func() (live bool) {
+	must.Succeed(t, replicas[failing].command("CLUSTER", "FAILOVER", "TAKEOVER").Error())
+	await.That(t, "the next epoch is live", func() (live bool) {
 		passBarrier(t, reader, db)
 		// The anonymous viewer comes first, since loading alice's states would replace
 		// older counts.
@@ -161,19 +164,19 @@ func TestClusterIsReportedRecoveredOnceComplete(t *testing.T) {
 	t.Parallel()
 	url, masters := startCluster(t)
 	for _, one := range masters {
-		must(t, one.command("CONFIG", "SET", "cluster-require-full-coverage", "no").Error())
+		must.Succeed(t, one.command("CONFIG", "SET", "cluster-require-full-coverage", "no").Error())
 	}
 	log := new(logBuffer)
 	s := open(t, Options{
 		URL: url, Database: openDatabase(t), RedisTimeout: short, Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	slot, err := masters[0].command("CLUSTER", "KEYSLOT", s.epochs.Current().Keys.Sentinel()).AsInt64()
-	must(t, err)
+	must.Succeed(t, err)
 	other := (int(slot)*3/16384 + 1) % len(masters) // a master that does not have the sentinel
 	for _, one := range masters {
 		one.hang()
 	}
-	eventually(t, "Redis is unavailable", func() bool {
+	await.That(t, "Redis is unavailable", func() bool {
 		see(t, s, alice, movie)
 		return len(log.linesWith("Redis is unavailable")) > 0
 	})
@@ -182,7 +185,7 @@ func TestClusterIsReportedRecoveredOnceComplete(t *testing.T) {
 			one.resume()
 		}
 	}
-	eventually(t, "the masters that respond are used", func() bool {
+	await.That(t, "the masters that respond are used", func() bool {
 		return s.redis.Healthy() && len(log.linesWith("Redis is back in part")) > 0
 	})
 	if back := log.linesWith("Redis is back\""); len(back) > 0 {
@@ -192,7 +195,7 @@ func TestClusterIsReportedRecoveredOnceComplete(t *testing.T) {
 		t.Errorf("got the log lines %q after %q, want at most one for each", part, down)
 	}
 	masters[other].resume()
-	eventually(t, "the cluster is logged as available again", func() bool { return len(log.linesWith("Redis is back\"")) > 0 })
+	await.That(t, "the cluster is logged as available again", func() bool { return len(log.linesWith("Redis is back\"")) > 0 })
 }
 
 func TestCluster(t *testing.T) {
@@ -205,13 +208,13 @@ func TestCluster(t *testing.T) {
 		actions := make([]storage.Action, 0, 50)
 		for i := range 50 {
 			subjects = append(subjects, video(strconv.Itoa(i)))
-			actions = append(actions, react(storage.User{Tenant: storage.DefaultTenant, UserID: strconv.Itoa(i)}, subjects[i], storage.Like, 1))
+			actions = append(actions, storagetest.React(storage.User{Tenant: storage.DefaultTenant, UserID: strconv.Itoa(i)}, subjects[i], storage.Like, 1))
 		}
-		must(t, s.Apply(t.Context(), actions, storage.Queued, nil))
+		must.Succeed(t, s.Apply(t.Context(), actions, storage.Queued, nil))
 		persist(t, db, s, actions...)
 		for _, a := range actions {
 			got, err := s.Interactives(t.Context(), a.User, subjects, window.KindSet)
-			must(t, err)
+			must.Succeed(t, err)
 			for i := range got {
 				wantLikes(t, got[i].BizID, got[i], 1, got[i].Subject == a.Subject)
 			}
@@ -225,7 +228,7 @@ func TestCluster(t *testing.T) {
 	t.Run("OneNodeLess", func(t *testing.T) {
 		db := openDatabase(t)
 		s := open(t, Options{URL: url, Database: db, Prefix: "less"})
-		persist(t, db, s, react(alice, movie, storage.Like, 10))
+		persist(t, db, s, storagetest.React(alice, movie, storage.Like, 10))
 		nodes[2].kill()
 		for i := range 20 {
 			subject := video(strconv.Itoa(i))
@@ -234,7 +237,7 @@ func TestCluster(t *testing.T) {
 				t.Errorf("got %+v, %v, want the first subject with one like, alice's", got, err)
 			}
 		}
-		eventually(t, "the other masters notice the failure", func() bool {
+		await.That(t, "the other masters notice the failure", func() bool {
 			info, err := nodes[0].command("CLUSTER", "INFO").ToString()
 			return err == nil && strings.Contains(info, "cluster_slots_fail:5")
 		})

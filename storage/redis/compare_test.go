@@ -10,11 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/counts"
 	"ovation/storage/redis/internal/window"
+	"ovation/storage/storagetest"
 )
 
 func TestCompareFindsAndDropsStaleEntries(t *testing.T) {
@@ -24,20 +27,20 @@ func TestCompareFindsAndDropsStaleEntries(t *testing.T) {
 	other := video("a:{b}")
 	for _, u := range []storage.User{alice, bob, odd} {
 		see(t, s, u, movie)
-		persist(t, db, s, react(u, movie, storage.Like, 10), collect(u, other, storage.DefaultFolderID, 10))
+		persist(t, db, s, storagetest.React(u, movie, storage.Like, 10), storagetest.Collect(u, other, storage.DefaultFolderID, 10))
 		see(t, s, u, other)
 	}
-	must(t, s.Apply(t.Context(), []storage.Action{react(alice, other, storage.Dislike, 20)}, storage.Queued, nil))
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{storagetest.React(alice, other, storage.Dislike, 20)}, storage.Queued, nil))
 	compare := func(repair bool) (found map[Mismatch]bool, n int64) {
 		found = make(map[Mismatch]bool)
-		eventually(t, "Compare succeeds", func() bool { // on a busy machine Redis may be unavailable in between
+		await.That(t, "Compare succeeds", func() bool { // on a busy machine Redis may be unavailable in between
 			var err error
 			n, err = s.Compare(t.Context(), repair, func(stale Mismatch) error {
 				found[stale] = true
 				return nil
 			})
 			if !errors.Is(err, storage.ErrUnavailable) {
-				must(t, err)
+				must.Succeed(t, err)
 			}
 			return err == nil
 		})
@@ -51,7 +54,7 @@ func TestCompareFindsAndDropsStaleEntries(t *testing.T) {
 		{"HSET", s.windowKey(mirror.WindowKey{User: odd, Biz: "video"}), "smovie", "10 - 1 2 0:2;"},
 		{"HDEL", s.windowKey(mirror.WindowKey{User: bob, Biz: "video"}), window.Field(other.BizID)},
 	} {
-		must(t, server.command(words...).Error())
+		must.Succeed(t, server.command(words...).Error())
 	}
 	enough := errors.New("enough")
 	if _, err := s.Compare(t.Context(), false, func(Mismatch) error { return enough }); !errors.Is(err, enough) {
@@ -66,7 +69,7 @@ func TestCompareFindsAndDropsStaleEntries(t *testing.T) {
 	if found, _ := compare(false); len(found) > 0 {
 		t.Errorf("after the repair: Compare found %+v, want none", found)
 	}
-	eventually(t, "the client cache is invalidated", func() bool { return see(t, s, alice, movie).LikeCount == 3 })
+	await.That(t, "the client cache is invalidated", func() bool { return see(t, s, alice, movie).LikeCount == 3 })
 	if got := see(t, s, odd, movie); got.Liked == nil || got.Liked.Reaction != storage.Like {
 		t.Errorf("after the repair: got %+v, want a like", got)
 	}
@@ -77,14 +80,14 @@ func TestCompareFindsAndDropsStaleEntries(t *testing.T) {
 func TestLateApplyIsNoDifference(t *testing.T) {
 	t.Parallel()
 	s, _, db := openNew(t, Options{Guard: time.Second})
-	persist(t, db, s, react(alice, movie, storage.Like, 20))
-	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 10)}, storage.Queued, nil))
+	persist(t, db, s, storagetest.React(alice, movie, storage.Like, 20))
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.Dislike, 10)}, storage.Queued, nil))
 	if entry := windowField(t, s, alice, movie); !strings.HasPrefix(entry, "10 q ") {
 		t.Fatalf("got the entry %q, want one that begins with \"10 q \"", entry)
 	}
 	wantNoMismatch(t, s)
 	states, _, err := s.Get(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindReaction))
-	must(t, err)
+	must.Succeed(t, err)
 	if states[0].Reaction.Value != storage.Like {
 		t.Errorf("Get returned the reaction %+v, want a like", states[0].Reaction)
 	}
@@ -98,10 +101,10 @@ func TestLateApplyIsNoDifference(t *testing.T) {
 func TestCompareWaitsOutTransientDifferences(t *testing.T) {
 	t.Parallel()
 	s, _, db := openNew(t, Options{Guard: time.Second})
-	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	persist(t, db, s, storagetest.React(alice, movie, storage.Like, 10))
 	see(t, s, alice, movie)
-	_, err := db.Persist(t.Context(), message(react(bob, movie, storage.Like, 11)), s.invalidateFirst(nil))
-	must(t, err)
+	_, err := db.Persist(t.Context(), message(storagetest.React(bob, movie, storage.Like, 11)), s.invalidateFirst(nil))
+	must.Succeed(t, err)
 	wantNoMismatch(t, s)
 }
 
@@ -158,7 +161,7 @@ func TestCompareSurvivesFailedReads(t *testing.T) {
 	server, db := startServer(t), &shaky{Database: openDatabase(t)}
 	s := open(t, Options{URL: server.url(), Database: db})
 	see(t, s, alice, movie)
-	persist(t, db.Database, s, react(alice, movie, storage.Like, 10))
+	persist(t, db.Database, s, storagetest.React(alice, movie, storage.Like, 10))
 	see(t, s, alice, movie)
 	for _, faults := range []*atomic.Int64{&db.counts, &db.states, &db.windows} {
 		faults.Store(2)
@@ -177,7 +180,7 @@ func TestCompareSurvivesLostConnections(t *testing.T) {
 	for i := range int64(20) {
 		u := storage.User{Tenant: storage.DefaultTenant, UserID: strconv.FormatInt(i, 10)}
 		see(t, s, u, movie)
-		persist(t, db, s, react(u, movie, storage.Like, i+1))
+		persist(t, db, s, storagetest.React(u, movie, storage.Like, i+1))
 	}
 	compared := make(chan error, 1)
 	go func() {
@@ -191,7 +194,7 @@ func TestCompareSurvivesLostConnections(t *testing.T) {
 	for tick := time.NewTicker(50 * time.Millisecond); ; {
 		select {
 		case err := <-compared:
-			must(t, err)
+			must.Succeed(t, err)
 			tick.Stop()
 			return
 		case <-tick.C:
@@ -200,7 +203,7 @@ func TestCompareSurvivesLostConnections(t *testing.T) {
 				continue
 			}
 			after = done + 100
-			must(t, killer.Do(t.Context(), killer.B().Arbitrary("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Build()).Error())
+			must.Succeed(t, killer.Do(t.Context(), killer.B().Arbitrary("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Build()).Error())
 		}
 	}
 }

@@ -3,9 +3,12 @@ package redis
 import (
 	"testing"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/storage/redis/internal/counts"
 	"ovation/storage/redis/internal/scripts"
+	"ovation/storage/storagetest"
 )
 
 // Cached counts are removed when Redis reports that they have changed, and when the
@@ -19,15 +22,15 @@ func TestCacheIsInvalidatedWithTheClientsCache(t *testing.T) {
 		see(t, s, storage.User{Tenant: movie.Tenant}, movie)
 		return isCached()
 	}
-	eventually(t, "the counts are cached", read)
-	persist(t, db, s, react(bob, movie, storage.Like, 10))
-	eventually(t, "the cached counts are removed when they change", func() bool { return !isCached() })
-	eventually(t, "the counts are cached again", read)
+	await.That(t, "the counts are cached", read)
+	persist(t, db, s, storagetest.React(bob, movie, storage.Like, 10))
+	await.That(t, "the cached counts are removed when they change", func() bool { return !isCached() })
+	await.That(t, "the counts are cached again", read)
 	if got := see(t, s, storage.User{Tenant: movie.Tenant}, movie); got.LikeCount != 1 {
 		t.Errorf("got %d likes, want 1", got.LikeCount)
 	}
 	server.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-	eventually(t, "the cached counts are removed with the connection", func() bool { return !isCached() })
+	await.That(t, "the cached counts are removed with the connection", func() bool { return !isCached() })
 }
 
 // Counts are replaced by those of the same or a newer version, whether the subject is
@@ -53,7 +56,7 @@ func TestOlderCountsReplaceOnlyMalformedValues(t *testing.T) {
 	} {
 		server.command("HSET", s.countsKey(movie), counts.Field, c.there)
 		older := storage.Counts{ReadCount: 3, ReaderCount: 2, LikeCount: 1, AuthorID: "bob", Version: 10}
-		must(t, s.scripts.RunAll(t.Context(), "write counts", []scripts.Call{s.counts.Write(at, movie, older)}, nil))
+		must.Succeed(t, s.scripts.RunAll(t.Context(), "write counts", []scripts.Call{s.counts.Write(at, movie, older)}, nil))
 		want := "10 " + counts.Text(older)
 		if c.kept {
 			want = c.there
@@ -70,15 +73,15 @@ func TestLatePublicationKeepsTheMarkOfADeletedVideo(t *testing.T) {
 	published, _, err := s.PublishVideo(t.Context(), storage.NewVideo{
 		Author: alice, Title: "film", File: "0123456789abcdef", Format: storage.MP4, Bytes: 1, Digest: "1",
 	}, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	subject := published.Video.Key().Subject()
-	slow, err := db.Persist(t.Context(), message(react(bob, subject, storage.Like, 10)), s.Mark)
-	must(t, err)
+	slow, err := db.Persist(t.Context(), message(storagetest.React(bob, subject, storage.Like, 10)), s.Mark)
+	must.Succeed(t, err)
 	_, _, err = s.DeleteVideo(t.Context(), storage.VideoDeletion{Key: published.Video.Key(), By: alice}, nil)
-	must(t, err)
-	must(t, s.Publish(t.Context(), slow))
+	must.Succeed(t, err)
+	must.Succeed(t, s.Publish(t.Context(), slow))
 	got, err := countsInRedis(t.Context(), s, subject)
-	must(t, err)
+	must.Succeed(t, err)
 	if !got.Known || !got.Deleted || got.Version <= slow.Counts[0].Version {
 		t.Errorf("got the counts %+v in Redis, want those of the deletion", got)
 	}

@@ -9,9 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/storagetest"
 )
 
 // cutOff opens two nodes on the same database: connections to Redis hang for the node
@@ -20,14 +23,14 @@ func cutOff(t *testing.T, db *sqlitetest.Database) (cut, other *Store) {
 	t.Helper()
 	server := startServer(t)
 	to, err := url.Parse(server.url())
-	must(t, err)
+	must.Succeed(t, err)
 	link := startProxy(t, to.Host)
 	cut = open(t, Options{URL: "redis://" + link.listener.Addr().String(), Database: db, RedisTimeout: short})
 	other = open(t, Options{URL: server.url(), Database: openAgain(t, db)})
 	wantLikes(t, "initially", see(t, other, alice, movie), 0, false)
 	link.gate.Lock()
 	t.Cleanup(sync.OnceFunc(link.gate.Unlock))
-	eventually(t, "the node finds Redis unavailable", func() bool { see(t, cut, alice, movie); return !cut.redis.Healthy() })
+	await.That(t, "the node finds Redis unavailable", func() bool { see(t, cut, alice, movie); return !cut.redis.Healthy() })
 	return cut, other
 }
 
@@ -68,16 +71,16 @@ func TestCutOffNodeWaitsForTheWorker(t *testing.T) {
 	t.Parallel()
 	db := openDatabase(t)
 	cut, other := cutOff(t, db)
-	late := react(alice, movie, storage.Like, 10)
-	next := []storage.Action{react(bob, movie, storage.Like, 11), collect(bob, movie, "", 11), read(bob, movie, 2)}
+	late := storagetest.React(alice, movie, storage.Like, 10)
+	next := []storage.Action{storagetest.React(bob, movie, storage.Like, 11), storagetest.Collect(bob, movie, "", 11), read(bob, movie, 2)}
 	<-applyAsync(t, cut, late)
 	replied := applyAsync(t, cut, next...)
-	eventually(t, "3 states are pending", func() bool { return cut.pending.Count() == 3 })
+	await.That(t, "3 states are pending", func() bool { return cut.pending.Count() == 3 })
 	wantBlocked(t, replied)
 	persist(t, db, other, append(next, late)...)
 	<-replied
 	wantLikes(t, "after the reply, on another node", see(t, other, bob, movie), 2, true)
-	eventually(t, "no write is pending", func() bool { return cut.pending.Count() == 0 })
+	await.That(t, "no write is pending", func() bool { return cut.pending.Count() == 0 })
 	if cut.redis.Healthy() {
 		t.Error("the node finds Redis available, want it still cut off")
 	}
@@ -91,12 +94,12 @@ func TestCutOffNodeDoesNotWaitInVain(t *testing.T) {
 	version := int64(10)
 	wait := func() time.Duration {
 		version++
-		return <-applyAsync(t, s, react(alice, movie, storage.Like, version))
+		return <-applyAsync(t, s, storagetest.React(alice, movie, storage.Like, version))
 	}
 	if took := wait(); took < maxWait {
 		t.Errorf("Apply waited %v for a worker, want at least %v", took, maxWait)
 	}
-	eventually(t, "an action is applied without waiting", func() bool { return wait() < 100*time.Millisecond })
+	await.That(t, "an action is applied without waiting", func() bool { return wait() < 100*time.Millisecond })
 	if got := see(t, s, alice, movie); got.LikeCount != 1 || got.Liked == nil {
 		t.Errorf("on the same node: got %+v, want 1 like, alice's", got)
 	}
@@ -125,12 +128,12 @@ func TestNodesSeeConfirmedWritesBeforeTheirPoll(t *testing.T) {
 		first.stopBackground() // only the test polls
 		other, _ := openWithoutPolls(t, server, db)
 		_, err := db.CloseEpoch(t.Context(), first.epochs.Current().Number)
-		must(t, err)
+		must.Succeed(t, err)
 		poll(t, first)
 		if e := first.epochs.Active(); e != nil {
 			t.Fatalf("Active() = epoch %d, want none after it was closed", e.Number)
 		}
-		if err := first.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil); !errors.Is(err, errNoActiveEpoch) {
+		if err := first.Apply(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.Like, 10)}, storage.Queued, nil); !errors.Is(err, errNoActiveEpoch) {
 			t.Errorf("Apply in a closed epoch: got %v, want %v", err, errNoActiveEpoch)
 		}
 		got := see(t, other, alice, movie)
@@ -176,11 +179,11 @@ func TestNodesSeeConfirmedWritesBeforeNoticingARewind(t *testing.T) {
 		first.stopBackground() // only the test polls
 		other, _ := openWithoutPolls(t, server, db)
 		back.rewound.Store(true)
-		eventually(t, "the first node notices the rewind", func() bool {
+		await.That(t, "the first node notices the rewind", func() bool {
 			_ = first.epochs.Poll(t.Context()) // it cannot begin the next epoch
 			return first.epochs.Active() == nil
 		})
-		_ = first.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil)
+		_ = first.Apply(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.Like, 10)}, storage.Queued, nil)
 		got := see(t, other, alice, movie)
 		return other, func() { wantLikes(t, "on a node that has not noticed", got, 1, true) }
 	})

@@ -8,8 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/storage/redis/internal/window"
+	"ovation/storage/storagetest"
 )
 
 // short is a timeout for tests that wait for it to expire because a server hangs. It is
@@ -21,7 +24,7 @@ const short = time.Second
 func awaitLive(tb testing.TB, s *Store) storage.Interactive {
 	tb.Helper()
 	var got storage.Interactive
-	eventually(tb, "the reply to alice is LIVE", func() bool {
+	await.That(tb, "the reply to alice is LIVE", func() bool {
 		passBarrier(tb, s, s.opts.Database)
 		got = see(tb, s, alice, movie)
 		return got.Freshness == storage.Live
@@ -32,7 +35,7 @@ func awaitLive(tb testing.TB, s *Store) storage.Interactive {
 func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 	t.Parallel()
 	s, server, db := openNew(t, Options{})
-	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	persist(t, db, s, storagetest.React(alice, movie, storage.Like, 10))
 	see(t, s, alice, movie)
 	server.kill()
 
@@ -48,7 +51,7 @@ func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 	if err != nil || list[0].Liked == nil {
 		t.Errorf("without Redis: States = %+v, %v, want a like", list, err)
 	}
-	dislike := react(alice, movie, storage.Dislike, 20)
+	dislike := storagetest.React(alice, movie, storage.Dislike, 20)
 	for what, err := range map[string]error{
 		"Invalidate": s.Invalidate(t.Context(), []storage.Action{dislike}),
 		"Publish":    s.Publish(t.Context(), storage.Outcome{Epoch: s.epochs.Current().Number, Counts: []storage.SubjectCounts{{Subject: movie}}}),
@@ -85,7 +88,7 @@ func TestGetKnowsNothingAfterALoss(t *testing.T) {
 	t.Parallel()
 	s, server, _ := openNew(t, Options{})
 	see(t, s, alice, movie)
-	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	if _, where := getStates(t, s, alice, movie); where != storage.Queued {
 		t.Errorf("before the loss: Get returned the durability %q, want %q", where, storage.Queued)
 	}
@@ -93,18 +96,18 @@ func TestGetKnowsNothingAfterALoss(t *testing.T) {
 	server.kill()
 	server.start()
 	// The like is queued, and Redis no longer holds it.
-	eventually(t, "the next epoch has begun", func() bool { return s.epochs.Current().Number != before && s.epochs.LeaseValid(s.epochs.Current()) })
+	await.That(t, "the next epoch has begun", func() bool { return s.epochs.Current().Number != before && s.epochs.LeaseValid(s.epochs.Current()) })
 	if states, where := getStates(t, s, alice, movie); where != "" || states.Liked != nil {
 		t.Errorf("after the loss: Get = %+v, %q, want no like, no durability", states, where)
 	}
 	if got := see(t, s, alice, movie); got.Freshness != storage.Stale {
 		t.Errorf("after the loss: got %+v, want %s", got, storage.Stale)
 	}
-	eventually(t, "the reply to anonymous viewers is LIVE", func() bool {
+	await.That(t, "the reply to anonymous viewers is LIVE", func() bool {
 		return see(t, s, storage.User{Tenant: movie.Tenant}, movie).Freshness == storage.Live
 	})
 	// A new action is visible, but its state is still not known to be the latest.
-	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 20)}, storage.Queued, nil))
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.Like, 20)}, storage.Queued, nil))
 	if states, where := getStates(t, s, alice, movie); where != "" || states.Liked == nil {
 		t.Errorf("after another like: Get = %+v, %q, want a like, no durability", states, where)
 	}
@@ -115,14 +118,14 @@ func TestCachedEntriesAreServedWithoutTheDatabase(t *testing.T) {
 	server, db := startServer(t), &hooked{Database: openDatabase(t)}
 	s := open(t, Options{URL: server.url(), Database: db})
 	see(t, s, alice, movie)
-	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	persist(t, db, s, storagetest.React(alice, movie, storage.Like, 10))
 	down := func(context.Context) error { return storage.ErrUnavailable }
 	db.epochsWork.Store(true) // otherwise the lease would end within the next steps
 	db.fail.Store(&down)
 
 	ask := func(viewer storage.User) []storage.Interactive {
 		got, err := s.Interactives(t.Context(), viewer, []storage.Subject{movie, video("cold")}, window.KindSet)
-		must(t, err)
+		must.Succeed(t, err)
 		return got
 	}
 	got := ask(alice)
@@ -137,7 +140,7 @@ func TestCachedEntriesAreServedWithoutTheDatabase(t *testing.T) {
 		t.Errorf("to bob: got %+v, want 1 like, %s, and the second %s", got, storage.Stale, storage.Unavailable)
 	}
 	// Mutations continue.
-	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 20)}, storage.Queued, nil))
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.Dislike, 20)}, storage.Queued, nil))
 	if states, where := getStates(t, s, alice, movie); where != storage.Queued || states.Liked.Reaction != storage.Dislike {
 		t.Errorf("after an action: Get = %+v, %q, want a dislike, %q", states, where, storage.Queued)
 	}
@@ -151,7 +154,7 @@ func TestCachedEntriesAreServedWithoutTheDatabase(t *testing.T) {
 		t.Errorf("States that are not cached: got %v, want %v", err, storage.ErrUnavailable)
 	}
 	db.epochsWork.Store(false)
-	eventually(t, "the node finds the database unavailable", func() bool {
+	await.That(t, "the node finds the database unavailable", func() bool {
 		ask(bob)
 		return ask(alice)[0].Freshness == storage.Stale && !s.database.Healthy()
 	})
@@ -177,7 +180,7 @@ func TestHangingRedisIsNotCalled(t *testing.T) {
 	t.Parallel()
 	s, server, db := openNew(t, Options{RedisTimeout: short})
 	see(t, s, alice, movie)
-	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	persist(t, db, s, storagetest.React(alice, movie, storage.Like, 10))
 	asked := 0
 	call := func() {
 		asked++
@@ -187,7 +190,7 @@ func TestHangingRedisIsNotCalled(t *testing.T) {
 		}
 	}
 	server.hang()
-	eventually(t, "the breaker of Redis opens", func() bool { call(); return !s.redis.Healthy() })
+	await.That(t, "the breaker of Redis opens", func() bool { call(); return !s.redis.Healthy() })
 	before := s.redis.Failures()
 	for range 30 {
 		call()
@@ -196,7 +199,7 @@ func TestHangingRedisIsNotCalled(t *testing.T) {
 		t.Errorf("while Redis hangs, 30 calls have tried it %d times, want fewer", n)
 	}
 	server.resume()
-	eventually(t, "Redis is healthy again", func() bool { call(); return s.redis.Healthy() })
+	await.That(t, "Redis is healthy again", func() bool { call(); return s.redis.Healthy() })
 	awaitLive(t, s)
 }
 
@@ -257,7 +260,7 @@ func TestMissesAtOnceAskOnce(t *testing.T) {
 func TestReadsSurviveLostConnections(t *testing.T) {
 	t.Parallel()
 	s, server, db := openNew(t, Options{})
-	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	persist(t, db, s, storagetest.React(alice, movie, storage.Like, 10))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	var running sync.WaitGroup
@@ -276,7 +279,7 @@ func TestReadsSurviveLostConnections(t *testing.T) {
 	killer, tick := server.client(), time.NewTicker(3*time.Millisecond)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		must(t, killer.Do(t.Context(), killer.B().Arbitrary("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Build()).Error())
+		must.Succeed(t, killer.Do(t.Context(), killer.B().Arbitrary("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Build()).Error())
 		<-tick.C
 	}
 	running.Wait()

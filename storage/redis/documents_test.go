@@ -5,14 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/storage/redis/internal/keyspace"
 )
 
 func TestPersistedQueriesAreShared(t *testing.T) {
 	one, server, _ := openNew(t, Options{})
 	other := open(t, Options{URL: server.url(), Database: openDatabase(t), Prefix: "other"})
-	must(t, one.KeepDocument(t.Context(), "acme", "ab", "{a}"))
-	must(t, one.KeepDocument(t.Context(), "acme", "ab", "{a}"))
+	must.Succeed(t, one.KeepDocument(t.Context(), "acme", "ab", "{a}"))
+	must.Succeed(t, one.KeepDocument(t.Context(), "acme", "ab", "{a}"))
 	for name, c := range map[string]struct {
 		s                  *Store
 		tenant, hash, want string
@@ -30,11 +31,11 @@ func TestPersistedQueriesAreShared(t *testing.T) {
 		t.Errorf("the documents expire in %d ms, %v, want 1 to %d", left, err, documentTTL.Milliseconds())
 	}
 	// A key of another type is replaced.
-	must(t, server.command("SET", keyspace.Documents(one.opts.Prefix, "default"), "x").Error())
+	must.Succeed(t, server.command("SET", keyspace.Documents(one.opts.Prefix, "default"), "x").Error())
 	if got, err := one.Document(t.Context(), "default", "ab"); err != nil || got != "" {
 		t.Errorf("a key of another type: got %q, %v, want no document", got, err)
 	}
-	must(t, one.KeepDocument(t.Context(), "default", "ab", "{b}"))
+	must.Succeed(t, one.KeepDocument(t.Context(), "default", "ab", "{b}"))
 	if got, err := one.Document(t.Context(), "default", "ab"); err != nil || got != "{b}" {
 		t.Errorf("after it is replaced: got %q, %v, want {b}", got, err)
 	}
@@ -48,8 +49,8 @@ func TestPersistedQueriesAreBounded(t *testing.T) {
 		"huge": {1000, 1000, 2000, 1}, // the latest document stays, however long it is
 	} {
 		for i := range 40 {
-			must(t, s.keepDocument(t.Context(), name, fmt.Sprintf("%064d", i), strings.Repeat("x", c.size), c.documents, c.bytes))
-			must(t, s.keepDocument(t.Context(), name, fmt.Sprintf("%064d", i), strings.Repeat("x", c.size), c.documents, c.bytes))
+			must.Succeed(t, s.keepDocument(t.Context(), name, fmt.Sprintf("%064d", i), strings.Repeat("x", c.size), c.documents, c.bytes))
+			must.Succeed(t, s.keepDocument(t.Context(), name, fmt.Sprintf("%064d", i), strings.Repeat("x", c.size), c.documents, c.bytes))
 		}
 		for i := range 40 {
 			text, err := s.Document(t.Context(), name, fmt.Sprintf("%064d", i))
@@ -58,7 +59,7 @@ func TestPersistedQueriesAreBounded(t *testing.T) {
 			}
 		}
 		fields, err := server.command("HGETALL", keyspace.Documents(s.opts.Prefix, name)).AsStrMap()
-		if must(t, err); len(fields) != 2*c.held+3 || fields["~bytes"] != fmt.Sprint(c.held*c.size) {
+		if must.Succeed(t, err); len(fields) != 2*c.held+3 || fields["~bytes"] != fmt.Sprint(c.held*c.size) {
 			t.Errorf("%s: got %d fields, %s bytes, want %d fields, %d bytes", name, len(fields), fields["~bytes"], 2*c.held+3, c.held*c.size)
 		}
 	}

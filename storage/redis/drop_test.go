@@ -8,29 +8,32 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/counts"
 	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/scripts"
+	"ovation/storage/storagetest"
 )
 
 // A reverted action no longer determines the user's state. Reverting an action does not
 // affect a later action.
 func TestRevertedActionIsRemoved(t *testing.T) {
 	s, _, db := openNew(t, Options{})
-	persist(t, db, s, react(alice, movie, storage.Like, 10))
-	dislike := react(alice, movie, storage.Dislike, 20)
-	must(t, s.Apply(t.Context(), []storage.Action{dislike}, storage.Queued, nil))
+	persist(t, db, s, storagetest.React(alice, movie, storage.Like, 10))
+	dislike := storagetest.React(alice, movie, storage.Dislike, 20)
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{dislike}, storage.Queued, nil))
 	if got := see(t, s, alice, movie); got.DislikeCount != 1 {
 		t.Errorf("before the revert: got %+v, want 1 dislike", got)
 	}
 
-	must(t, s.Revert(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 19)}))
+	must.Succeed(t, s.Revert(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.Dislike, 19)}))
 	if got := see(t, s, alice, movie); got.DislikeCount != 1 {
 		t.Errorf("after an older action was reverted: got %+v, want still 1 dislike", got)
 	}
-	must(t, s.Revert(t.Context(), []storage.Action{dislike}))
+	must.Succeed(t, s.Revert(t.Context(), []storage.Action{dislike}))
 	wantLikes(t, "after the revert", see(t, s, alice, movie), 1, true)
 	states, where := getStates(t, s, alice, movie)
 	if states.Reaction.Version() != 10 || where != storage.Persisted {
@@ -42,9 +45,9 @@ func TestRevertedActionIsRemoved(t *testing.T) {
 // overlaid.
 func TestRevertedActionIsNotOverlaid(t *testing.T) {
 	s, server, db := openNew(t, Options{})
-	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	persist(t, db, s, storagetest.React(alice, movie, storage.Like, 10))
 	server.kill()
-	cleared := react(alice, movie, storage.NoReaction, 20)
+	cleared := storagetest.React(alice, movie, storage.NoReaction, 20)
 	_ = s.Apply(t.Context(), []storage.Action{cleared}, storage.Queued, nil)
 	if got := see(t, s, alice, movie); got.LikeCount != 0 {
 		t.Errorf("before the revert: got %+v, want 0 likes", got)
@@ -65,19 +68,19 @@ func TestCommitThatOutlastsTheGuard(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			s, server, db := openNew(t, Options{Guard: 50 * time.Millisecond})
 			fill := func() {
-				eventually(t, "the window is filled from before the commit", func() bool {
+				await.That(t, "the window is filled from before the commit", func() bool {
 					wantLikes(t, "before the commit", see(t, s, alice, movie), 0, false)
 					return server.text("HGET", s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz}), "~f") == "1"
 				})
 			}
-			outcome, err := db.Persist(t.Context(), message(react(alice, movie, storage.Like, 10)), func(ctx context.Context, outcome storage.Outcome) error {
-				must(t, markOf(s)(ctx, outcome))
+			outcome, err := db.Persist(t.Context(), message(storagetest.React(alice, movie, storage.Like, 10)), func(ctx context.Context, outcome storage.Outcome) error {
+				must.Succeed(t, markOf(s)(ctx, outcome))
 				fill()
 				return nil
 			})
-			must(t, err)
+			must.Succeed(t, err)
 			outcome.At = outcome.At.Add(-counts.MaxWriteDelay) // as if the commit had taken that long
-			must(t, s.Publish(t.Context(), outcome))
+			must.Succeed(t, s.Publish(t.Context(), outcome))
 			wantLikes(t, "after the commit", see(t, s, alice, movie), 1, true)
 		})
 	}
@@ -95,16 +98,16 @@ func TestOnlyUnsafeEvictionMakesRepliesStale(t *testing.T) {
 				URL: server.url(), Database: db, Logger: slog.New(slog.NewTextHandler(log, nil)),
 			})
 			first := s.epochs.Current()
-			persist(t, db, s, react(alice, movie, storage.Like, 10))
+			persist(t, db, s, storagetest.React(alice, movie, storage.Like, 10))
 			used, err := strconv.Atoi(epochs.InfoField(server.text("INFO", "memory"), "used_memory"))
-			must(t, err)
-			must(t, server.command("CONFIG", "SET", "maxmemory", strconv.Itoa(used+16<<20), "maxmemory-policy", policy).Error())
+			must.Succeed(t, err)
+			must.Succeed(t, server.command("CONFIG", "SET", "maxmemory", strconv.Itoa(used+16<<20), "maxmemory-policy", policy).Error())
 			big, client := strings.Repeat("x", 256<<10), server.client()
 			for i := range 100 {
-				must(t, client.Do(t.Context(), client.B().Set().Key("other"+scripts.Text(int64(i))).Value(big).Px(time.Minute).Build()).Error())
+				must.Succeed(t, client.Do(t.Context(), client.B().Set().Key("other"+scripts.Text(int64(i))).Value(big).Px(time.Minute).Build()).Error())
 			}
 			after := time.Now()
-			eventually(t, "Redis is polled", func() bool { return s.epochs.Current().LeasedAt.After(after) })
+			await.That(t, "Redis is polled", func() bool { return s.epochs.Current().LeasedAt.After(after) })
 			_, where := getStates(t, s, alice, movie)
 			got := see(t, s, alice, movie)
 			if (where == "") != doubtful || (got.Freshness == storage.Stale) != doubtful || got.LikeCount != 1 {
@@ -113,7 +116,7 @@ func TestOnlyUnsafeEvictionMakesRepliesStale(t *testing.T) {
 			if lines := log.linesWith("Redis evicts"); len(lines) != 1 && doubtful || len(lines) != 0 && !doubtful {
 				t.Errorf("got the log lines %q, want one: %t", lines, doubtful)
 			}
-			must(t, server.command("CONFIG", "SET", "maxmemory", "0").Error())
+			must.Succeed(t, server.command("CONFIG", "SET", "maxmemory", "0").Error())
 			later := open(t, Options{URL: server.url(), Database: openAgain(t, db)}) // has noticed no eviction
 			if got := see(t, later, alice, movie); (got.Freshness == storage.Stale) != doubtful {
 				t.Errorf("from a process that starts later: got %+v, want %s: %t", got, storage.Stale, doubtful)

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"testing"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage"
+	"ovation/storage/storagetest"
 )
 
 // Without Redis, workers soon continue without marks. When Redis is available again, none
@@ -13,14 +16,14 @@ func TestWorkersContinueWithoutRedis(t *testing.T) {
 	t.Parallel()
 	s, server, db := openNew(t, Options{RedisTimeout: short})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), RedisTimeout: short})
-	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	persist(t, db, s, storagetest.React(alice, movie, storage.Like, 10))
 	wantLikes(t, "initially", see(t, other, alice, movie), 1, true)
 	before := s.epochs.Current().Number
 	server.hang()
 	var outcome storage.Outcome
-	eventually(t, "the action is persisted without Redis", func() bool {
+	await.That(t, "the action is persisted without Redis", func() bool {
 		var err error
-		outcome, err = db.Persist(t.Context(), message(react(alice, movie, storage.Dislike, 20)), s.Mark)
+		outcome, err = db.Persist(t.Context(), message(storagetest.React(alice, movie, storage.Dislike, 20)), s.Mark)
 		if err != nil && !errors.Is(err, storage.ErrUnavailable) {
 			t.Fatal(err)
 		}
@@ -29,7 +32,7 @@ func TestWorkersContinueWithoutRedis(t *testing.T) {
 	if outcome.Epoch != 0 {
 		t.Errorf("the action was persisted in epoch %d, want 0", outcome.Epoch)
 	}
-	must(t, s.Publish(t.Context(), outcome))
+	must.Succeed(t, s.Publish(t.Context(), outcome))
 	for _, store := range []*Store{s, other} {
 		if got := see(t, store, alice, movie); got.DislikeCount != 1 || got.LikeCount != 0 || got.Freshness != storage.Stale {
 			t.Errorf("without Redis: got %+v, want 0 likes, 1 dislike, %s", got, storage.Stale)
@@ -44,7 +47,7 @@ func TestWorkersContinueWithoutRedis(t *testing.T) {
 	if e := s.epochs.Current(); e.Number == before {
 		t.Errorf("the epoch is still %d, want a new one", e.Number)
 	}
-	persist(t, db, s, react(alice, movie, storage.Like, 30))
+	persist(t, db, s, storagetest.React(alice, movie, storage.Like, 30))
 	wantLikes(t, "finally", see(t, other, alice, movie), 1, true)
 }
 
@@ -56,8 +59,8 @@ func TestPendingWritesAreOverlaid(t *testing.T) {
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
 	wantLikes(t, "initially", see(t, s, alice, movie), 0, false)
 	server.hang()
-	like := react(alice, movie, storage.Like, 10)
-	if err := s.Apply(t.Context(), []storage.Action{like, collect(alice, movie, "x", 11)}, storage.Queued, nil); !errors.Is(err, storage.ErrUnavailable) {
+	like := storagetest.React(alice, movie, storage.Like, 10)
+	if err := s.Apply(t.Context(), []storage.Action{like, storagetest.Collect(alice, movie, "x", 11)}, storage.Queued, nil); !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("Apply while Redis hangs: got %v, want %v", err, storage.ErrUnavailable)
 	}
 	if got := see(t, s, alice, movie); got.LikeCount != 1 || got.Liked == nil || got.CollectCount != 1 || got.Freshness != storage.Stale {
@@ -70,7 +73,7 @@ func TestPendingWritesAreOverlaid(t *testing.T) {
 		t.Errorf("to bob: got %+v, want no likes", got)
 	}
 	server.resume()
-	eventually(t, "no write is pending", func() bool { return s.pending.Count() == 0 })
+	await.That(t, "no write is pending", func() bool { return s.pending.Count() == 0 })
 	// While Redis hangs, the lease of the other node may end.
 	wantLikes(t, "after Redis has recovered", awaitLive(t, other), 1, true)
 	persist(t, db, s, like)
@@ -84,10 +87,10 @@ func TestPublishingWorkersContinueWithoutRedis(t *testing.T) {
 	s, server, db := openNew(t, Options{RedisTimeout: short})
 	see(t, s, alice, movie)
 	var outcome storage.Outcome
-	eventually(t, "the action is persisted", func() bool { // a mark fails if Redis is too slow
+	await.That(t, "the action is persisted", func() bool { // a mark fails if Redis is too slow
 		var err error
-		if outcome, err = db.Persist(t.Context(), message(react(alice, movie, storage.Like, 10)), s.Mark); !errors.Is(err, storage.ErrUnavailable) {
-			must(t, err)
+		if outcome, err = db.Persist(t.Context(), message(storagetest.React(alice, movie, storage.Like, 10)), s.Mark); !errors.Is(err, storage.ErrUnavailable) {
+			must.Succeed(t, err)
 		}
 		return err == nil
 	})
@@ -95,9 +98,9 @@ func TestPublishingWorkersContinueWithoutRedis(t *testing.T) {
 	if err := s.Publish(t.Context(), outcome); !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("Publish while Redis hangs: got %v, want %v", err, storage.ErrUnavailable)
 	}
-	eventually(t, "the worker publishes without Redis", func() bool { return s.Publish(t.Context(), outcome) == nil })
+	await.That(t, "the worker publishes without Redis", func() bool { return s.Publish(t.Context(), outcome) == nil })
 	now, err := db.Epoch(t.Context())
-	if must(t, err); now.Open {
+	if must.Succeed(t, err); now.Open {
 		t.Errorf("Epoch() = %+v, want it closed", now)
 	}
 }

@@ -5,9 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/window"
+	"ovation/storage/storagetest"
 )
 
 // windowField returns the value of the field for a subject in a user's window.
@@ -15,7 +17,7 @@ func windowField(t *testing.T, s *Store, u storage.User, of storage.Subject) str
 	t.Helper()
 	key := s.windowKey(mirror.WindowKey{User: u, Biz: of.Biz})
 	value, err := s.client.Do(t.Context(), s.client.B().Hget().Key(key).Field(window.Field(of.BizID)).Build()).ToString()
-	must(t, err)
+	must.Succeed(t, err)
 	return value
 }
 
@@ -35,13 +37,13 @@ func TestFollowsAreShownAndCountedOnce(t *testing.T) {
 		}
 	}
 	want("initially", alice, 0, false)
-	must(t, s.Apply(t.Context(), []storage.Action{follow(alice, star, 10)}, storage.Queued, nil))
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{follow(alice, star, 10)}, storage.Queued, nil))
 	want("queued", alice, 1, true)
-	persist(t, db, s, follow(alice, star, 10), react(alice, star, storage.Like, 10))
+	persist(t, db, s, follow(alice, star, 10), storagetest.React(alice, star, storage.Like, 10))
 	want("persisted", alice, 1, true)
-	must(t, other.Apply(t.Context(), []storage.Action{unfollow(alice, star, 20)}, storage.Queued, nil))
+	must.Succeed(t, other.Apply(t.Context(), []storage.Action{unfollow(alice, star, 20)}, storage.Queued, nil))
 	want("unfollowed", alice, 0, false)
-	must(t, s.Apply(t.Context(), []storage.Action{follow(alice, star, 15)}, storage.Queued, nil)) // arrives late
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{follow(alice, star, 15)}, storage.Queued, nil)) // arrives late
 	want("an older follow", alice, 0, false)
 	persist(t, db, s, unfollow(alice, star, 20), follow(alice, star, 15))
 	want("persisted again", alice, 0, false)
@@ -58,13 +60,13 @@ func TestFollowsAreShownAndCountedOnce(t *testing.T) {
 func TestFieldWithoutFollowIsNotLonger(t *testing.T) {
 	s, _, db := openNew(t, Options{Window: 5})
 	see(t, s, alice, movie)
-	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	persist(t, db, s, storagetest.React(alice, movie, storage.Like, 10))
 	if value := windowField(t, s, alice, movie); strings.Count(value, ";") != 1 || !strings.HasSuffix(value, ";") {
 		t.Errorf("in a complete window: got the field %q, want one semicolon, at the end", value)
 	}
 	for i := range 10 { // more than a window holds
-		_, err := db.Persist(t.Context(), message(react(bob, video(fmt.Sprint(i)), storage.Like, 10)), nil)
-		must(t, err)
+		_, err := db.Persist(t.Context(), message(storagetest.React(bob, video(fmt.Sprint(i)), storage.Like, 10)), nil)
+		must.Succeed(t, err)
 	}
 	see(t, s, bob, movie)
 	if value := windowField(t, s, bob, movie); !strings.HasSuffix(value, " 0:0;0") {
@@ -78,7 +80,7 @@ func TestFieldWithoutFollowIsNotLonger(t *testing.T) {
 	if value := windowField(t, s, bob, movie); !strings.HasSuffix(value, ";0") {
 		t.Errorf("after Get has renewed it: got the field %q, want it to end in %q", value, ";0")
 	}
-	must(t, s.Apply(t.Context(), []storage.Action{follow(bob, movie, 20)}, storage.Queued, nil))
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{follow(bob, movie, 20)}, storage.Queued, nil))
 	if got := see(t, s, bob, movie); got.FollowerCount != 1 || got.Followed == nil || got.Freshness != storage.Live {
 		t.Errorf("after a follow: got %+v, want 1 follower, bob, %s", got, storage.Live)
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/postgres"
@@ -56,12 +58,12 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 	}
 	begun := s.epochs.Current().Number
 	server.kill()
-	eventually(t, "Redis is unavailable", func() bool { return !s.redis.Healthy() })
+	await.That(t, "Redis is unavailable", func() bool { return !s.redis.Healthy() })
 	for range 20 {
 		see(t, s, alice, movie)
 	}
 	server.start()
-	eventually(t, "the outage is over", func() bool { return len(log.linesWith("Redis is used again")) > 0 })
+	await.That(t, "the outage is over", func() bool { return len(log.linesWith("Redis is used again")) > 0 })
 	for words, also := range map[string]string{
 		"Redis is unavailable":       "level=WARN msg=\"Redis is unavailable\" error=",
 		"Redis is back":              "level=INFO msg=\"Redis is back\" after_ms=",
@@ -90,7 +92,7 @@ type proxy struct {
 func startProxy(t *testing.T, to string) *proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.Succeed(t, err)
 	p := &proxy{listener: listener, to: to}
 	p.wait.Go(p.accept)
 	t.Cleanup(func() {
@@ -144,11 +146,11 @@ func (p *proxy) pass(from, to net.Conn) {
 // immediately.
 func TestHangingDatabaseIsNotCalled(t *testing.T) {
 	through, err := url.Parse(postgrestest.Schema(t))
-	must(t, err)
+	must.Succeed(t, err)
 	link := startProxy(t, through.Host)
 	through.Host = link.listener.Addr().String()
 	db, err := postgres.Open(t.Context(), postgres.Options{URL: through.String(), Logger: quiet})
-	must(t, err)
+	must.Succeed(t, err)
 	server, log := startServer(t), new(logBuffer)
 	s := open(t, Options{
 		URL: server.url(), Database: db, DatabaseTimeout: 2 * time.Second,
@@ -160,7 +162,7 @@ func TestHangingDatabaseIsNotCalled(t *testing.T) {
 		asked++
 		fresh := storage.User{Tenant: movie.Tenant, UserID: fmt.Sprint(asked)}
 		_, err := s.Interactives(t.Context(), fresh, []storage.Subject{movie, video(fresh.UserID)}, window.KindSet)
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	link.gate.Lock()
 	release := sync.OnceFunc(link.gate.Unlock)
@@ -177,7 +179,7 @@ func TestHangingDatabaseIsNotCalled(t *testing.T) {
 		t.Errorf("while the database hangs, 200 calls have tried it %d times, want fewer", n)
 	}
 	release()
-	eventually(t, "the database is back", s.database.Healthy)
+	await.That(t, "the database is back", s.database.Healthy)
 	awaitLive(t, s)
 	for _, words := range []string{"the database is unavailable", "the database is back"} {
 		if lines := log.linesWith(words); len(lines) != 1 {

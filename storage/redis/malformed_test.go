@@ -9,10 +9,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/window"
 	"ovation/storage/redis/internal/windows"
+	"ovation/storage/storagetest"
 )
 
 // malformedValues maps descriptions to commands. Each command writes a value to Redis
@@ -45,13 +47,13 @@ func malform(t *testing.T, words []string) (*Store, *hooked) {
 	s := open(t, Options{URL: server.url(), Database: first})
 	for _, user := range []storage.User{alice, bob} {
 		see(t, s, user, movie) // loads the window
-		persist(t, first, s, react(user, movie, storage.Like, 10))
+		persist(t, first, s, storagetest.React(user, movie, storage.Like, 10))
 		see(t, s, user, movie)
 	}
 	number := strconv.FormatInt(s.epochs.Current().Number, 10)
 	words = slices.Clone(words)
 	words[1] = strings.Replace(words[1], "EPOCH", number, 1)
-	must(t, server.command(words...).Error())
+	must.Succeed(t, server.command(words...).Error())
 	db := &hooked{Database: openAgain(t, first)}
 	return open(t, Options{URL: server.url(), Database: db}), db
 }
@@ -66,7 +68,7 @@ func TestMalformedValueIsReplacedFromTheDatabase(t *testing.T) {
 			awaitCached(t, s, movie)
 			db.reads.Store(0)
 			got, err := s.Interactives(t.Context(), alice, []storage.Subject{movie}, window.KindSet)
-			must(t, err)
+			must.Succeed(t, err)
 			wantLikes(t, "later", got[0], 2, true)
 			if n := db.reads.Load(); n > 0 {
 				t.Errorf("got %d reads of the database after the value was replaced, want none", n)
@@ -104,7 +106,7 @@ func TestMalformedValueFailsNoOther(t *testing.T) {
 // the user's next action relies on them.
 func TestMalformedEntryHidesNoOther(t *testing.T) {
 	s, _ := malform(t, []string{"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "~x", ""})
-	must(t, s.Apply(t.Context(), []storage.Action{collect(alice, movie, storage.DefaultFolderID, 20), follow(alice, movie, 20)}, storage.Queued, nil))
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{storagetest.Collect(alice, movie, storage.DefaultFolderID, 20), follow(alice, movie, 20)}, storage.Queued, nil))
 	malformed := []string{"1 - 1 1 x:y"}
 	for _, text := range strings.Split(windowField(t, s, alice, movie), ";")[1:] {
 		words := strings.Fields(text)
@@ -112,9 +114,9 @@ func TestMalformedEntryHidesNoOther(t *testing.T) {
 		malformed = append(malformed, strings.Join(words, " "))
 	}
 	key := s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz})
-	must(t, s.client.Do(t.Context(), s.client.B().Hset().Key(key).FieldValue().FieldValue(window.Field(movie.BizID), strings.Join(malformed, ";")).Build()).Error())
+	must.Succeed(t, s.client.Do(t.Context(), s.client.B().Hset().Key(key).FieldValue().FieldValue(window.Field(movie.BizID), strings.Join(malformed, ";")).Build()).Error())
 	states, where, err := s.Get(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindCollection, storage.KindFollow))
-	must(t, err)
+	must.Succeed(t, err)
 	if states[0].Collected == nil || states[0].Followed == nil || where != storage.Queued {
 		t.Errorf("Get = %+v, %q, want it collected and followed, %q", states[0], where, storage.Queued)
 	}
@@ -125,8 +127,8 @@ func TestWorkerReplacesMalformedValues(t *testing.T) {
 	for what, words := range malformedValues {
 		t.Run(what, func(t *testing.T) {
 			s, db := malform(t, words)
-			must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.NoReaction, 20)}, storage.Queued, nil))
-			persist(t, db, s, react(alice, movie, storage.NoReaction, 20), react(bob, movie, storage.Dislike, 20))
+			must.Succeed(t, s.Apply(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.NoReaction, 20)}, storage.Queued, nil))
+			persist(t, db, s, storagetest.React(alice, movie, storage.NoReaction, 20), storagetest.React(bob, movie, storage.Dislike, 20))
 			wantLikes(t, "to alice, who has cleared her like", see(t, s, alice, movie), 0, false)
 			if got := see(t, s, bob, movie); got.DislikeCount != 1 || got.LikeCount != 0 || got.Freshness != storage.Live {
 				t.Errorf("to bob: got %+v, want 0 likes, 1 dislike, %s", got, storage.Live)

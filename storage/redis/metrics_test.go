@@ -6,7 +6,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage"
+	"ovation/storage/storagetest"
 )
 
 // metricsOf returns the value of every gauge, by the gauge's name and the values of its
@@ -14,7 +17,7 @@ import (
 func metricsOf(t *testing.T, reg *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := reg.Gather()
-	must(t, err)
+	must.Succeed(t, err)
 	got := map[string]float64{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
@@ -50,14 +53,14 @@ func TestMetricsReportOutages(t *testing.T) {
 		"ovation_mirror_in_doubt_since_timestamp_seconds": 0,
 	})
 	server.kill()
-	_ = s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil)
-	eventually(t, "Redis is unavailable", func() bool { return !s.redis.Healthy() })
+	_ = s.Apply(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.Like, 10)}, storage.Queued, nil)
+	await.That(t, "Redis is unavailable", func() bool { return !s.redis.Healthy() })
 	want("without Redis", map[string]float64{
 		"ovation_part_up redis": 0, "ovation_part_up database": 1, "ovation_mirror_open": 0, "ovation_mirror_unshown_states": 1,
 	})
 	server.start()
 	awaitLive(t, s)
-	eventually(t, "no write is pending", func() bool { return s.pending.Count() == 0 })
+	await.That(t, "no write is pending", func() bool { return s.pending.Count() == 0 })
 	want("finally", map[string]float64{
 		"ovation_part_up redis": 1, "ovation_mirror_epoch": float64(s.epochs.Current().Number), "ovation_mirror_open": 1, "ovation_mirror_unshown_states": 0,
 	})

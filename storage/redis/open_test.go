@@ -12,9 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/port"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
+	"ovation/storage/storagetest"
 )
 
 func TestOpenErrorsNameTheCause(t *testing.T) {
@@ -57,7 +60,7 @@ func TestOpenRetriesASlowServer(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
 	slow, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = slow.Close() })
 	var connections atomic.Int32
 	go func() {
@@ -74,8 +77,8 @@ func TestOpenRetriesASlowServer(t *testing.T) {
 		}
 	}()
 	s, err := Open(t.Context(), Options{URL: "redis://" + slow.Addr().String(), Database: openDatabase(t), Logger: quiet, RedisTimeout: 10 * time.Second})
-	must(t, err)
-	must(t, s.Close())
+	must.Succeed(t, err)
+	must.Succeed(t, s.Close())
 	if connections.Load() < 2 {
 		t.Errorf("got %d connections, want at least 2: the first one is never answered", connections.Load())
 	}
@@ -100,7 +103,7 @@ func relay(conn net.Conn, port int) {
 // docs/operations.md are sufficient.
 func TestLeastPrivileges(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations.md")
-	must(t, err)
+	must.Succeed(t, err)
 	_, line, found := strings.Cut(string(page), "ACL SETUSER ovation on >PASSWORD ~ovation:* ")
 	rules, _, _ := strings.Cut(line, "\n")
 	if !found || rules == "" {
@@ -109,7 +112,7 @@ func TestLeastPrivileges(t *testing.T) {
 	server := startServer(t)
 	allow := func(more ...string) string {
 		words := append([]string{"ACL", "SETUSER", "ovation", "reset", "on", ">secret", "~ovation:*"}, strings.Fields(rules)...)
-		must(t, server.command(append(words, more...)...).Error())
+		must.Succeed(t, server.command(append(words, more...)...).Error())
 		return fmt.Sprintf("redis://ovation:secret@127.0.0.1:%d", server.port)
 	}
 	const cache, script = "MULTI and EXEC", "The user executing the script can't run this command"
@@ -117,7 +120,7 @@ func TestLeastPrivileges(t *testing.T) {
 		"exec": cache, "multi": cache, "evalsha": "NOPERM", "eval": "NOPERM", "client": "NOPERM", "info": "NOPERM",
 		"set": "NOPERM", "hmget": script, "pexpire": script,
 	} {
-		must(t, server.command("SCRIPT", "FLUSH").Error())
+		must.Succeed(t, server.command("SCRIPT", "FLUSH").Error())
 		s, err := Open(t.Context(), Options{URL: allow("-" + command), Database: openDatabase(t), Logger: quiet, RedisTimeout: 10 * time.Second})
 		if err == nil {
 			_ = s.Close()
@@ -127,8 +130,8 @@ func TestLeastPrivileges(t *testing.T) {
 		}
 	}
 	s := open(t, Options{URL: allow(), Database: openDatabase(t)})
-	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
-	persist(t, s.opts.Database.(*sqlitetest.Database), s, react(alice, movie, storage.Like, 10))
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.Like, 10)}, storage.Queued, nil))
+	persist(t, s.opts.Database.(*sqlitetest.Database), s, storagetest.React(alice, movie, storage.Like, 10))
 	wantLikes(t, "with the least privileges", awaitLive(t, s), 1, true)
 	wantNoMismatch(t, s)
 }
@@ -140,7 +143,7 @@ func TestRedisThatTakesNoWritesIsRefused(t *testing.T) {
 		"OOM":      {"CONFIG", "SET", "maxmemory", "1"},
 		"READONLY": {"REPLICAOF", "127.0.0.1", strconv.Itoa(other.port)},
 	} {
-		must(t, server.command(command...).Error())
+		must.Succeed(t, server.command(command...).Error())
 		s, err := Open(t.Context(), Options{URL: server.url(), Database: openDatabase(t), Logger: quiet, RedisTimeout: 10 * time.Second})
 		if err == nil {
 			_ = s.Close()
@@ -148,8 +151,8 @@ func TestRedisThatTakesNoWritesIsRefused(t *testing.T) {
 		if !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), says) {
 			t.Errorf("Open = %v, want %v that contains %q", err, storage.ErrUnavailable, says)
 		}
-		must(t, server.command("CONFIG", "SET", "maxmemory", "0").Error())
-		must(t, server.command("REPLICAOF", "NO", "ONE").Error())
+		must.Succeed(t, server.command("CONFIG", "SET", "maxmemory", "0").Error())
+		must.Succeed(t, server.command("REPLICAOF", "NO", "ONE").Error())
 	}
 }
 
@@ -158,9 +161,9 @@ func TestRedisThatTakesNoWritesIsRefused(t *testing.T) {
 func TestFullRedisCommitsNothingUnmarked(t *testing.T) {
 	s, server, db := openNew(t, Options{})
 	see(t, s, alice, movie)
-	persist(t, db, s, react(alice, movie, storage.Like, 10))
-	must(t, server.command("CONFIG", "SET", "maxmemory", "1", "maxmemory-policy", "noeviction").Error())
-	dislike := react(alice, movie, storage.Dislike, 20)
+	persist(t, db, s, storagetest.React(alice, movie, storage.Like, 10))
+	must.Succeed(t, server.command("CONFIG", "SET", "maxmemory", "1", "maxmemory-policy", "noeviction").Error())
+	dislike := storagetest.React(alice, movie, storage.Dislike, 20)
 	if err := s.Apply(t.Context(), []storage.Action{dislike}, storage.Queued, nil); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("Apply to a full Redis: got %v, want %v that contains OOM", err, storage.ErrUnavailable)
 	}
@@ -173,8 +176,8 @@ func TestFullRedisCommitsNothingUnmarked(t *testing.T) {
 	if got := see(t, s, bob, movie); got.LikeCount != 1 {
 		t.Errorf("to bob: got %+v, want still 1 like", got)
 	}
-	must(t, server.command("CONFIG", "SET", "maxmemory", "0").Error())
-	eventually(t, "Redis accepts writes again", func() bool {
+	must.Succeed(t, server.command("CONFIG", "SET", "maxmemory", "0").Error())
+	await.That(t, "Redis accepts writes again", func() bool {
 		return s.Apply(t.Context(), []storage.Action{dislike}, storage.Queued, nil) == nil
 	})
 	persist(t, db, s, dislike)

@@ -13,11 +13,14 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/counts"
 	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
+	"ovation/storage/storagetest"
 )
 
 func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
@@ -27,11 +30,11 @@ func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), Guard: guard})
 	wantLikes(t, "initially", see(t, other, alice, movie), 0, false)
 
-	like := react(alice, movie, storage.Like, 10)
+	like := storagetest.React(alice, movie, storage.Like, 10)
 	if _, where := getStates(t, one, alice, movie); where != storage.Persisted {
 		t.Errorf("before any action: Get returned the durability %q, want %q", where, storage.Persisted)
 	}
-	must(t, one.Apply(t.Context(), []storage.Action{like, collect(alice, movie, "weird folder, 100%:\n", 11)}, storage.Queued, nil))
+	must.Succeed(t, one.Apply(t.Context(), []storage.Action{like, storagetest.Collect(alice, movie, "weird folder, 100%:\n", 11)}, storage.Queued, nil))
 	wantLikes(t, "after Apply", see(t, other, alice, movie), 1, true)
 	wantLikes(t, "after Apply, to bob", see(t, other, bob, movie), 0, false)
 	if got := see(t, other, alice, movie); got.CollectCount != 1 || got.Collected.FolderID != "weird folder, 100%:\n" {
@@ -41,7 +44,7 @@ func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
 	if states.Reaction.Version() != 10 || where != storage.Queued {
 		t.Errorf("after Apply: Get returned version %d, %q, want 10, %q", states.Reaction.Version(), where, storage.Queued)
 	}
-	must(t, other.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 9)}, storage.Queued, nil))
+	must.Succeed(t, other.Apply(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.Dislike, 9)}, storage.Queued, nil))
 	wantLikes(t, "after an older action", see(t, other, alice, movie), 1, true)
 
 	persist(t, db, one, like)
@@ -50,18 +53,18 @@ func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
 		t.Errorf("with a queued collection: Get returned the durability %q, want %q", where, storage.Queued)
 	}
 	marked := time.Now()
-	persist(t, db, one, collect(alice, movie, "gone", 11))
+	persist(t, db, one, storagetest.Collect(alice, movie, "gone", 11))
 	if got := see(t, other, alice, movie); got.CollectCount != 1 || got.Collected.FolderID != storage.DefaultFolderID {
 		t.Errorf("persisted: got %+v, collected %+v, want 1 collection, into %q", got.Counts, got.Collected, storage.DefaultFolderID)
 	}
 	if _, where := getStates(t, other, alice, movie); where != storage.Queued && time.Since(marked) < guard-time.Second { // ages are in whole seconds
 		t.Errorf("just marked and perhaps not committed: Get returned the durability %q, want %q", where, storage.Queued)
 	}
-	eventually(t, "the entry is old enough to count as persisted", func() bool {
+	await.That(t, "the entry is old enough to count as persisted", func() bool {
 		_, where := getStates(t, other, alice, movie)
 		return where == storage.Persisted
 	})
-	eventually(t, "the other node counts the like", func() bool { return see(t, other, bob, movie).LikeCount == 1 })
+	await.That(t, "the other node counts the like", func() bool { return see(t, other, bob, movie).LikeCount == 1 })
 }
 
 func TestStaleFillIsDropped(t *testing.T) {
@@ -71,15 +74,15 @@ func TestStaleFillIsDropped(t *testing.T) {
 			db := &hooked{Database: openDatabase(t)}
 			s := open(t, Options{URL: server.url(), Database: db, Window: 1})
 			if tooMuch {
-				persist(t, db, s, react(alice, video("a"), storage.Like, 1), react(alice, video("b"), storage.Like, 1))
+				persist(t, db, s, storagetest.React(alice, video("a"), storage.Like, 1), storagetest.React(alice, video("b"), storage.Like, 1))
 				server.command("DEL", s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz}))
 			}
 			// While the window is read from the database, a like is applied and
 			// persisted.
 			hook := func() {
 				db.windows, db.states = nil, nil
-				must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
-				persist(t, db, s, react(alice, movie, storage.Like, 10))
+				must.Succeed(t, s.Apply(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.Like, 10)}, storage.Queued, nil))
+				persist(t, db, s, storagetest.React(alice, movie, storage.Like, 10))
 			}
 			db.windows = hook
 			if tooMuch {
@@ -95,15 +98,15 @@ func TestFillDuringATransactionIsDropped(t *testing.T) {
 	s, _, db := openNew(t, Options{})
 	// Redis is empty when the transaction marks. A reader that arrives before the commit
 	// finds the previous state in the database.
-	outcome, err := db.Persist(t.Context(), message(react(alice, movie, storage.Like, 10)), func(ctx context.Context, o storage.Outcome) error {
-		must(t, s.Mark(ctx, o))
+	outcome, err := db.Persist(t.Context(), message(storagetest.React(alice, movie, storage.Like, 10)), func(ctx context.Context, o storage.Outcome) error {
+		must.Succeed(t, s.Mark(ctx, o))
 		if got := see(t, s, alice, movie); got.Liked != nil { //nolint:contextcheck // the reader has a context of its own
 			t.Errorf("before the commit: got %+v, want no like", got.Liked)
 		}
 		return nil
 	})
-	must(t, err)
-	must(t, s.Publish(t.Context(), outcome))
+	must.Succeed(t, err)
+	must.Succeed(t, s.Publish(t.Context(), outcome))
 	wantLikes(t, "after the commit", see(t, s, alice, movie), 1, true)
 }
 
@@ -111,7 +114,7 @@ func TestFailedPersistLeavesNothing(t *testing.T) {
 	s, _, db := openNew(t, Options{})
 	wantLikes(t, "initially", see(t, s, alice, movie), 0, false)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := db.Persist(ctx, message(react(alice, movie, storage.Like, 10)), func(ctx context.Context, o storage.Outcome) error {
+	_, err := db.Persist(ctx, message(storagetest.React(alice, movie, storage.Like, 10)), func(ctx context.Context, o storage.Outcome) error {
 		defer cancel() // the commit fails after the invalidation
 		return s.invalidateFirst(nil)(ctx, o)
 	})
@@ -132,7 +135,7 @@ func TestDirectWriterMayDieAfterItsCommit(t *testing.T) {
 	const guard = 3 * time.Second // longer than the steps take before the guard may expire
 	s, server, db := openNew(t, Options{Guard: guard})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), Guard: guard})
-	persist(t, db, s, react(bob, movie, storage.Like, 10))
+	persist(t, db, s, storagetest.React(bob, movie, storage.Like, 10))
 	wantLikes(t, "initially", see(t, other, alice, movie), 1, false)
 	persistUntold := func(a storage.Action) {
 		_, err := db.Persist(t.Context(), message(a), func(ctx context.Context, o storage.Outcome) error {
@@ -142,34 +145,34 @@ func TestDirectWriterMayDieAfterItsCommit(t *testing.T) {
 			see(t, other, alice, movie) //nolint:contextcheck // a reader that fills the window with the old state
 			return nil
 		})
-		must(t, err)
+		must.Succeed(t, err)
 	}
-	persistUntold(react(alice, movie, storage.Like, 20))
+	persistUntold(storagetest.React(alice, movie, storage.Like, 20))
 	wantLikes(t, "to the user who liked it", see(t, other, alice, movie), 2, true)
-	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 20)}, storage.Persisted, nil))
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.Like, 20)}, storage.Persisted, nil))
 	wantLikes(t, "corrected", see(t, other, alice, movie), 2, true)
 	if _, where := getStates(t, other, alice, movie); where != storage.Persisted {
 		t.Errorf("Get returned the durability %q, want %q", where, storage.Persisted)
 	}
-	eventually(t, "bob sees both likes", func() bool { return see(t, other, bob, movie).LikeCount == 2 })
+	await.That(t, "bob sees both likes", func() bool { return see(t, other, bob, movie).LikeCount == 2 })
 	wantLikes(t, "finally", see(t, other, alice, movie), 2, true)
 }
 
 func TestInvalidateKeepsQueuedEntries(t *testing.T) {
 	s, _, db := openNew(t, Options{})
-	like := react(alice, movie, storage.Like, 10)
+	like := storagetest.React(alice, movie, storage.Like, 10)
 	see(t, s, alice, movie)
-	must(t, s.Apply(t.Context(), []storage.Action{like}, storage.Queued, nil))
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{like}, storage.Queued, nil))
 	_, err := db.Persist(t.Context(), message(like), func(ctx context.Context, o storage.Outcome) error {
-		must(t, s.Mark(ctx, o))
+		must.Succeed(t, s.Mark(ctx, o))
 		return errCrash
 	})
 	if err == nil {
 		t.Fatal("Persist with a mark that fails: got no error")
 	}
 	// Another user's like then gives the counts the version that was marked.
-	must(t, s.Invalidate(t.Context(), []storage.Action{like}))
-	persist(t, db, s, react(bob, movie, storage.Like, 11))
+	must.Succeed(t, s.Invalidate(t.Context(), []storage.Action{like}))
+	persist(t, db, s, storagetest.React(bob, movie, storage.Like, 11))
 	wantLikes(t, "after the crash", see(t, s, alice, movie), 2, true)
 	if _, where := getStates(t, s, alice, movie); where != storage.Queued {
 		t.Errorf("after the crash: Get returned the durability %q, want %q", where, storage.Queued)
@@ -185,16 +188,16 @@ func TestSnapshotsAreWrittenToRedis(t *testing.T) {
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
 	see(t, s, alice, movie)
 	wantLikes(t, "initially", see(t, other, bob, movie), 0, false)
-	like := react(alice, movie, storage.Like, 10)
+	like := storagetest.React(alice, movie, storage.Like, 10)
 	_, err := db.Persist(t.Context(), message(like), s.Mark)
-	must(t, err)
-	must(t, s.Invalidate(t.Context(), []storage.Action{like}))
+	must.Succeed(t, err)
+	must.Succeed(t, s.Invalidate(t.Context(), []storage.Action{like}))
 	wantLikes(t, "from the database", see(t, s, alice, movie), 1, true)
 	inRedis, err := countsInRedis(t.Context(), s, movie)
 	if err != nil || inRedis.LikeCount != 1 {
 		t.Errorf("Redis holds %+v, %v, want 1 like", inRedis, err)
 	}
-	eventually(t, "the other node counts the like", func() bool { return see(t, other, bob, movie).LikeCount == 1 })
+	await.That(t, "the other node counts the like", func() bool { return see(t, other, bob, movie).LikeCount == 1 })
 }
 
 func TestCountsNeverGoBack(t *testing.T) {
@@ -235,7 +238,7 @@ func TestCountsNeverGoBack(t *testing.T) {
 	writers.Wait()
 	cancel()
 	readers.Wait()
-	must(t, s.Publish(t.Context(), storage.Outcome{Epoch: s.epochs.Current().Number, Counts: []storage.SubjectCounts{{Subject: movie, Counts: storage.Counts{LikeCount: 2, Version: 2}}}}))
+	must.Succeed(t, s.Publish(t.Context(), storage.Outcome{Epoch: s.epochs.Current().Number, Counts: []storage.SubjectCounts{{Subject: movie, Counts: storage.Counts{LikeCount: 2, Version: 2}}}}))
 	got, err := countsInRedis(t.Context(), s, movie)
 	if err != nil || got.Version < last-10 {
 		t.Errorf("final result: Redis holds %+v, %v, want at least version %d", got, err, last-10)
@@ -245,8 +248,8 @@ func TestCountsNeverGoBack(t *testing.T) {
 func TestQueuedEntriesOutliveAReload(t *testing.T) {
 	s, server, db := openNew(t, Options{})
 	see(t, s, alice, movie)
-	persist(t, db, s, react(alice, movie, storage.Like, 10))
-	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 20)}, storage.Queued, nil))
+	persist(t, db, s, storagetest.React(alice, movie, storage.Like, 10))
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.Dislike, 20)}, storage.Queued, nil))
 	key := s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz})
 	server.command("HDEL", key, "~b")
 	for range 2 {
@@ -261,7 +264,7 @@ func TestQueuedEntriesOutliveAReload(t *testing.T) {
 	if life, err := server.command("PTTL", key).AsInt64(); err != nil || time.Duration(life)*time.Millisecond < 24*time.Hour {
 		t.Errorf("the queued entry expires in %d ms, %v, want at least 24 h", life, err)
 	}
-	persist(t, db, s, react(alice, movie, storage.Dislike, 20))
+	persist(t, db, s, storagetest.React(alice, movie, storage.Dislike, 20))
 	if life, err := server.command("PTTL", key).AsInt64(); err != nil || time.Duration(life)*time.Millisecond > 2*time.Hour {
 		t.Errorf("the persisted entry expires in %d ms, %v, want at most 2 h", life, err)
 	}
@@ -272,11 +275,11 @@ func TestQueuedEntriesOutliveAReload(t *testing.T) {
 func TestMarkedOutlivesAReload(t *testing.T) {
 	s, server, db := openNew(t, Options{})
 	see(t, s, alice, movie)
-	like := react(alice, movie, storage.Like, 10)
-	must(t, s.Apply(t.Context(), []storage.Action{like}, storage.Queued, nil))
+	like := storagetest.React(alice, movie, storage.Like, 10)
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{like}, storage.Queued, nil))
 	dies := errors.New("it dies")
 	_, err := db.Persist(t.Context(), message(like), func(ctx context.Context, outcome storage.Outcome) error {
-		must(t, s.Mark(ctx, outcome))
+		must.Succeed(t, s.Mark(ctx, outcome))
 		return dies
 	})
 	if !errors.Is(err, dies) {
@@ -306,14 +309,14 @@ func TestWindowsAreBounded(t *testing.T) {
 	subjects := make([]storage.Subject, 0, 2*all)
 	for i := range all {
 		subjects = append(subjects, video(strconv.Itoa(i)), video("not "+strconv.Itoa(i)))
-		actions = append(actions, react(alice, subjects[2*i], storage.Like, int64(i+1)))
+		actions = append(actions, storagetest.React(alice, subjects[2*i], storage.Like, int64(i+1)))
 	}
 	see(t, s, alice, subjects[0]) // loads an empty, complete window
 	persist(t, db, s, actions...)
 	for round := range 3 {
 		for from := 0; from < len(subjects); from += 10 {
 			got, err := s.Interactives(t.Context(), alice, subjects[from:from+10], window.KindSet)
-			must(t, err)
+			must.Succeed(t, err)
 			for i := range got {
 				wantLikes(t, fmt.Sprintf("round %d, %s", round, got[i].BizID), got[i], int64((i+1)%2), i%2 == 0)
 			}
@@ -333,16 +336,16 @@ func TestEveryKeyHasAnAge(t *testing.T) {
 			see(t, s, u, movie)
 		}
 		if i%3 == 0 {
-			must(t, s.Apply(t.Context(), []storage.Action{react(u, movie, storage.Like, i+1)}, storage.Queued, nil))
+			must.Succeed(t, s.Apply(t.Context(), []storage.Action{storagetest.React(u, movie, storage.Like, i+1)}, storage.Queued, nil))
 		}
 		if i%4 != 0 {
-			persist(t, db, s, react(u, movie, storage.Like, i+1))
+			persist(t, db, s, storagetest.React(u, movie, storage.Like, i+1))
 		}
 		getStates(t, s, u, video(scripts.Text(i)))
 		see(t, s, storage.User{Tenant: storage.DefaultTenant}, video(scripts.Text(i)))
 	}
 	keys, err := server.command("KEYS", "*").AsStrSlice()
-	must(t, err)
+	must.Succeed(t, err)
 	lives := map[int64]int{}
 	for _, key := range keys {
 		life, err := server.command("PTTL", key).AsInt64()
@@ -361,8 +364,8 @@ func TestEveryKeyHasAnAge(t *testing.T) {
 func TestLostScriptsAreSentAgain(t *testing.T) {
 	s, server, _ := openNew(t, Options{})
 	for i := range int64(5) {
-		must(t, server.command("SCRIPT", "FLUSH").Error())
-		must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Reaction(i%2+1), i+1), react(bob, movie, storage.Like, i+1)}, storage.Queued, nil))
+		must.Succeed(t, server.command("SCRIPT", "FLUSH").Error())
+		must.Succeed(t, s.Apply(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.Reaction(i%2+1), i+1), storagetest.React(bob, movie, storage.Like, i+1)}, storage.Queued, nil))
 		if got := see(t, s, alice, movie); got.Liked == nil || got.Liked.Version != i+1 {
 			t.Errorf("after flush %d: got %+v, want a reaction of version %d", i, got.Liked, i+1)
 		}
@@ -382,7 +385,7 @@ func TestCountsReadLongAgoDoNotFollowNewerOnes(t *testing.T) {
 		})
 	}}
 	reader, worker := open(t, Options{URL: server.url(), Database: slow}), open(t, Options{URL: server.url(), Database: db})
-	persist(t, db, worker, react(bob, movie, storage.Like, 1))
+	persist(t, db, worker, storagetest.React(bob, movie, storage.Like, 1))
 	server.command("DEL", worker.countsKey(movie))
 	ask := func() (storage.Interactive, error) {
 		got, err := reader.Interactives(t.Context(), storage.User{Tenant: movie.Tenant}, []storage.Subject{movie}, 0)
@@ -394,16 +397,16 @@ func TestCountsReadLongAgoDoNotFollowNewerOnes(t *testing.T) {
 	var readers errgroup.Group
 	readers.Go(func() error { _, err := ask(); return err })
 	<-asked
-	persist(t, db, worker, react(alice, movie, storage.Like, 2))
+	persist(t, db, worker, storagetest.React(alice, movie, storage.Like, 2))
 	cached := func() counts.Result {
 		out, err := reader.counts.Cached(t.Context(), reader.epochs.Current().Keys, []storage.Subject{movie})
-		must(t, err)
+		must.Succeed(t, err)
 		return out[0]
 	}
-	eventually(t, "the node shows both likes", func() bool { return cached().LikeCount == 2 })
+	await.That(t, "the node shows both likes", func() bool { return cached().LikeCount == 2 })
 	before := cached().Version
 	server.command("DEL", worker.countsKey(movie))
-	eventually(t, "the client cache is invalidated", func() bool { return !cached().Known })
+	await.That(t, "the client cache is invalidated", func() bool { return !cached().Known })
 	readers.Go(func() error {
 		got, err := ask()
 		if err == nil && got.Version < before {
@@ -413,7 +416,7 @@ func TestCountsReadLongAgoDoNotFollowNewerOnes(t *testing.T) {
 	})
 	time.Sleep(50 * time.Millisecond) // by now the second reader waits for the first; no event shows this
 	close(goOn)
-	must(t, readers.Wait())
+	must.Succeed(t, readers.Wait())
 }
 
 // Counts that Redis has lost are read from the database. A node does not return counts
@@ -421,12 +424,12 @@ func TestCountsReadLongAgoDoNotFollowNewerOnes(t *testing.T) {
 func TestCountsDoNotGoBackWhenRedisLosesThem(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	reader, worker := open(t, Options{URL: server.url(), Database: db}), open(t, Options{URL: server.url(), Database: db})
-	persist(t, db, worker, react(bob, movie, storage.Like, 1))
+	persist(t, db, worker, storagetest.React(bob, movie, storage.Like, 1))
 	server.command("DEL", worker.countsKey(movie))
 	see(t, reader, alice, movie) // the node keeps the counts that it reads from the database for a while
-	persist(t, db, worker, react(alice, movie, storage.Like, 2))
+	persist(t, db, worker, storagetest.React(alice, movie, storage.Like, 2))
 	var before storage.Interactive
-	eventually(t, "the node shows the second like", func() bool {
+	await.That(t, "the node shows the second like", func() bool {
 		before = see(t, reader, alice, movie)
 		return before.Version > 1
 	})

@@ -3,7 +3,10 @@ package redis
 import (
 	"testing"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage"
+	"ovation/storage/storagetest"
 )
 
 // A read is visible once it is persisted: to its user in the field Read, and to everyone
@@ -14,7 +17,7 @@ func TestReadIsSeenOnceItIsPersisted(t *testing.T) {
 	wants := func(what string, s *Store, times int64) bool {
 		got := see(t, s, alice, movie)
 		states, err := s.States(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindRead))
-		must(t, err)
+		must.Succeed(t, err)
 		own, state := int64(0), int64(0)
 		if got.Read != nil {
 			own = got.Read.Times
@@ -33,13 +36,13 @@ func TestReadIsSeenOnceItIsPersisted(t *testing.T) {
 		}
 	}
 	first, second := read(alice, movie, 1), read(alice, movie, 2)
-	must(t, one.Apply(t.Context(), []storage.Action{first, react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
+	must.Succeed(t, one.Apply(t.Context(), []storage.Action{first, storagetest.React(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	wants("queued", other, 0)
 	persist(t, db, one, first)
 	_, err := one.Persist(t.Context(), message(second), nil)
-	must(t, err)
+	must.Succeed(t, err)
 	for _, s := range []*Store{one, other} {
-		eventually(t, "the node counts 3 reads", func() bool { return wants("persisted", s, 3) })
+		await.That(t, "the node counts 3 reads", func() bool { return wants("persisted", s, 3) })
 		wantLikes(t, "with a queued like", see(t, s, alice, movie), 1, true)
 	}
 }

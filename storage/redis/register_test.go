@@ -9,9 +9,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/window"
+	"ovation/storage/storagetest"
 )
 
 func clearIf(u storage.User, s storage.Subject, r storage.Reaction, version int64) storage.Action {
@@ -60,7 +63,7 @@ func (m *merging) user() {
 
 func anyReaction(t *rapid.T, u storage.User, version int64) storage.Action {
 	return rapid.SampledFrom([]storage.Action{
-		react(u, movie, storage.Like, version), react(u, movie, storage.Dislike, version), react(u, movie, storage.NoReaction, version),
+		storagetest.React(u, movie, storage.Like, version), storagetest.React(u, movie, storage.Dislike, version), storagetest.React(u, movie, storage.NoReaction, version),
 		clearIf(u, movie, storage.Like, version), clearIf(u, movie, storage.Dislike, version),
 	}).Draw(t, "action")
 }
@@ -70,21 +73,21 @@ func (m *merging) act(t *rapid.T, a storage.Action, way string) {
 	m.want = m.want.Join(storage.RegisterOf(&a))
 	switch way {
 	case "show":
-		must(m, m.s.Apply(ctx, actions, storage.Queued, nil))
+		must.Succeed(m, m.s.Apply(ctx, actions, storage.Queued, nil))
 		if rapid.Bool().Draw(t, "again") {
-			must(m, m.s.Apply(ctx, actions, storage.Queued, nil))
+			must.Succeed(m, m.s.Apply(ctx, actions, storage.Queued, nil))
 		}
 	case "persist":
 		persist(m, m.db, m.s, a)
 	case "persist directly":
 		_, err := m.s.Persist(ctx, message(a), nil)
-		must(m, err)
-		must(m, m.s.Apply(ctx, actions, storage.Persisted, nil))
+		must.Succeed(m, err)
+		must.Succeed(m, m.s.Apply(ctx, actions, storage.Persisted, nil))
 	case "lay over":
 		m.s.pending.Add(actions, 0)
 	}
 	if rapid.IntRange(0, 4).Draw(t, "forget") == 0 {
-		must(m, m.s.Invalidate(ctx, actions))
+		must.Succeed(m, m.s.Invalidate(ctx, actions))
 	}
 	if states, _ := getStates(m, m.s, m.viewer, movie); states.Reaction != m.want {
 		t.Fatalf("after %s of %+v: got the reaction %+v, want %+v", way, a, states.Reaction, m.want)
@@ -110,12 +113,12 @@ func TestClearsAreConditionalWithoutRedis(t *testing.T) {
 			server, db := startServer(t), &hooked{Database: openDatabase(t)}
 			s := open(t, Options{URL: server.url(), Database: db})
 			getStates(t, s, alice, movie) // so that Redis holds the window
-			persist(t, db.Database, s, react(alice, movie, storage.Dislike, 10))
+			persist(t, db.Database, s, storagetest.React(alice, movie, storage.Dislike, 10))
 			if got := see(t, s, alice, movie); got.Liked == nil {
 				t.Fatalf("before the failure: got %+v, want a dislike", got)
 			}
 			fails(server, db)
-			eventually(t, "the state is not known", func() bool {
+			await.That(t, "the state is not known", func() bool {
 				_, where, err := s.Get(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, window.KindSet)
 				return where == "" && (err == nil || errors.Is(err, storage.ErrUnavailable))
 			})
@@ -141,17 +144,17 @@ var unreadable = func(context.Context) error { return storage.ErrUnavailable }
 func TestClearOfAnEntryMissingFromTheWindow(t *testing.T) {
 	db := openDatabase(t)
 	_, err := db.Persist(t.Context(), message(
-		react(alice, movie, storage.Dislike, 10), react(alice, video("a"), storage.Like, 10), react(alice, video("b"), storage.Like, 10)), nil)
-	must(t, err)
+		storagetest.React(alice, movie, storage.Dislike, 10), storagetest.React(alice, video("a"), storage.Like, 10), storagetest.React(alice, video("b"), storage.Like, 10)), nil)
+	must.Succeed(t, err)
 	s := open(t, Options{URL: startServer(t).url(), Database: db, Window: 2})
 	getStates(t, s, alice, video("c"))
 	for _, c := range []struct {
 		clears, leaves storage.Reaction
 		version        int64
 	}{{storage.Like, storage.Dislike, 20}, {storage.Dislike, storage.NoReaction, 30}} {
-		must(t, s.Apply(t.Context(), []storage.Action{clearIf(alice, movie, c.clears, c.version)}, storage.Queued, nil))
+		must.Succeed(t, s.Apply(t.Context(), []storage.Action{clearIf(alice, movie, c.clears, c.version)}, storage.Queued, nil))
 		states, _, err := s.Get(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindReaction))
-		must(t, err)
+		must.Succeed(t, err)
 		if got := states[0].Reaction; got.Value != c.leaves || got.Version() != c.version {
 			t.Errorf("a clear of %d leaves %+v, want %d of version %d", c.clears, got, c.leaves, c.version)
 		}
@@ -165,13 +168,13 @@ func TestClearOfAnEntryMissingFromTheWindow(t *testing.T) {
 // clear removed is visible again.
 func TestRevertedClearIsRemoved(t *testing.T) {
 	s, _, db := openNew(t, Options{})
-	persist(t, db, s, react(alice, movie, storage.Dislike, 10))
+	persist(t, db, s, storagetest.React(alice, movie, storage.Dislike, 10))
 	undislike, unlike := clearIf(alice, movie, storage.Dislike, 20), clearIf(alice, movie, storage.Like, 30)
-	must(t, s.Apply(t.Context(), []storage.Action{undislike, unlike}, storage.Queued, nil))
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{undislike, unlike}, storage.Queued, nil))
 	if states, _ := getStates(t, s, alice, movie); states.Liked != nil || states.Reaction.Version() != 30 {
 		t.Fatalf("before the revert: Get = %+v, want no reaction, as of version 30", states)
 	}
-	must(t, s.Revert(t.Context(), []storage.Action{undislike}))
+	must.Succeed(t, s.Revert(t.Context(), []storage.Action{undislike}))
 	if states, _ := getStates(t, s, alice, movie); states.Liked == nil || states.Liked.Reaction != storage.Dislike {
 		t.Errorf("after the revert: Get = %+v, want a dislike", states)
 	}

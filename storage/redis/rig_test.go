@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 	"ovation/storage/mirror"
@@ -26,14 +28,6 @@ func video(id string) storage.Subject {
 	return storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: id}
 }
 
-func react(u storage.User, s storage.Subject, r storage.Reaction, version int64) storage.Action {
-	return storage.Action{User: u, Subject: s, Kind: storage.KindReaction, Reaction: r, Version: version}
-}
-
-func collect(u storage.User, s storage.Subject, folder string, version int64) storage.Action {
-	return storage.Action{User: u, Subject: s, Kind: storage.KindCollection, FolderID: folder, Version: version}
-}
-
 func follow(u storage.User, s storage.Subject, version int64) storage.Action {
 	return storage.Action{User: u, Subject: s, Kind: storage.KindFollow, Following: true, Version: version}
 }
@@ -48,13 +42,6 @@ func read(u storage.User, s storage.Subject, times int64) storage.Action {
 	return storage.Action{User: u, Subject: s, Kind: storage.KindRead, Times: times, First: now, Version: now}
 }
 
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
-
 var messages atomic.Int64
 
 func message(actions ...storage.Action) []storage.Message {
@@ -65,17 +52,17 @@ func message(actions ...storage.Action) []storage.Message {
 func persist(tb testing.TB, db storage.Persister, s *Store, actions ...storage.Action) {
 	tb.Helper()
 	var outcome storage.Outcome
-	eventually(tb, "the actions are persisted", func() (done bool) { // Persist fails for a while after an epoch has ended
+	await.That(tb, "the actions are persisted", func() (done bool) { // Persist fails for a while after an epoch has ended
 		var err error
 		if outcome, err = db.Persist(context.Background(), message(actions...), s.Mark); !errors.Is(err, storage.ErrUnavailable) {
-			must(tb, err)
+			must.Succeed(tb, err)
 		}
 		return err == nil
 	})
-	eventually(tb, "the counts are published", func() bool { // Publish fails if a call to Redis is too slow
+	await.That(tb, "the counts are published", func() bool { // Publish fails if a call to Redis is too slow
 		err := s.Publish(context.Background(), outcome)
 		if !errors.Is(err, storage.ErrUnavailable) {
-			must(tb, err)
+			must.Succeed(tb, err)
 		}
 		return err == nil
 	})
@@ -84,7 +71,7 @@ func persist(tb testing.TB, db storage.Persister, s *Store, actions ...storage.A
 // poll polls until a poll succeeds, since calls of a poll may be too slow for its timeouts.
 func poll(tb testing.TB, s *Store) {
 	tb.Helper()
-	eventually(tb, "a poll succeeds", func() bool { return s.epochs.Poll(context.Background()) == nil })
+	await.That(tb, "a poll succeeds", func() bool { return s.epochs.Poll(context.Background()) == nil })
 }
 
 // holdLease stops the polls of a store, and gives the store a lease that outlasts the
@@ -118,7 +105,7 @@ func passBarrier(tb testing.TB, s *Store, db storage.Persister) {
 	}
 	barrier := storage.Message{ID: "barrier", Barrier: storage.Barrier{Number: number, Partitions: 1}}
 	if _, err := db.Persist(context.Background(), []storage.Message{barrier}, nil); !errors.Is(err, storage.ErrUnavailable) {
-		must(tb, err)
+		must.Succeed(tb, err)
 	}
 }
 
@@ -126,10 +113,10 @@ func passBarrier(tb testing.TB, s *Store, db storage.Persister) {
 func see(tb testing.TB, s *Store, viewer storage.User, subject storage.Subject) storage.Interactive {
 	tb.Helper()
 	got, err := s.Interactives(context.Background(), viewer, []storage.Subject{subject}, storage.AllKinds)
-	must(tb, err)
+	must.Succeed(tb, err)
 	if got[0].Freshness == storage.Stale && renewLease(tb, s) {
 		got, err = s.Interactives(context.Background(), viewer, []storage.Subject{subject}, storage.AllKinds)
-		must(tb, err)
+		must.Succeed(tb, err)
 	}
 	return got[0]
 }
@@ -138,7 +125,7 @@ func see(tb testing.TB, s *Store, viewer storage.User, subject storage.Subject) 
 // invalidated them, the cache has the earlier result: that there are none, for example.
 func awaitCached(tb testing.TB, s *Store, subjects ...storage.Subject) {
 	tb.Helper()
-	eventually(tb, "the client cache is invalidated", func() bool {
+	await.That(tb, "the client cache is invalidated", func() bool {
 		counts, err := s.counts.Cached(context.Background(), s.epochs.Current().Keys, subjects)
 		for i := range counts {
 			if !counts[i].Known {
@@ -163,10 +150,10 @@ func countsInRedis(ctx context.Context, s *Store, of storage.Subject) (counts.Re
 func getStates(tb testing.TB, s *Store, u storage.User, subject storage.Subject) (storage.States, storage.Durability) {
 	tb.Helper()
 	got, where, err := s.Get(context.Background(), []storage.StateKey{{User: u, Subject: subject}}, window.KindSet)
-	must(tb, err)
+	must.Succeed(tb, err)
 	if where == "" && renewLease(tb, s) {
 		got, where, err = s.Get(context.Background(), []storage.StateKey{{User: u, Subject: subject}}, window.KindSet)
-		must(tb, err)
+		must.Succeed(tb, err)
 	}
 	return got[0], where
 }

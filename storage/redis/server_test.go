@@ -20,6 +20,7 @@ import (
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
+	"ovation/internal/testing/await"
 	"ovation/internal/testing/port"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
@@ -81,7 +82,7 @@ func (s *server) start() {
 		}()
 	}
 	launch()
-	eventually(s.tb, "redis-server answers", func() bool {
+	await.That(s.tb, "redis-server answers", func() bool {
 		answers := ping(s.port)
 		select {
 		case <-s.ended: // after a restart, another process may hold the port for a moment
@@ -156,23 +157,6 @@ func (s *server) command(words ...string) rueidis.RedisResult {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	return c.Do(ctx, c.B().Arbitrary(words...).Build())
-}
-
-// eventually waits until holds returns true, and fails the test if that takes too long.
-// The failure message uses what as the description of the condition.
-func eventually(tb testing.TB, what string, holds func() bool) {
-	tb.Helper()
-	deadline := time.NewTimer(2 * time.Minute)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-deadline.C:
-			tb.Fatalf("condition not met in time: %s", what)
-		case <-tick.C:
-		}
-	}
 }
 
 // openDatabase opens an empty database.

@@ -3,6 +3,7 @@ package redis
 import (
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 	"ovation/internal/testing/redistest"
 	"ovation/storage"
@@ -26,7 +27,7 @@ func TestStore(t *testing.T) {
 			Open: func(t *testing.T) storage.Store {
 				t.Helper()
 				db, err := postgres.Open(t.Context(), postgres.Options{URL: schema})
-				must(t, err)
+				must.Succeed(t, err)
 				s := open(t, Options{URL: url, Database: db, Prefix: prefix})
 				holdLease(s) // no epoch ends in a suite
 				return s

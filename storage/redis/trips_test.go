@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/window"
@@ -54,10 +55,10 @@ func TestRoundTrips(t *testing.T) {
 	holdLease(s) // polls would count as round trips
 	client := &counting{Client: s.scripts.Client}
 	s.scripts.Client = client
-	must(t, s.Apply(t.Context(), []storage.Action{react(bob, movie, storage.Like, 1)}, storage.Queued, nil)) // so that the server knows the scripts
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{storagetest.React(bob, movie, storage.Like, 1)}, storage.Queued, nil)) // so that the server knows the scripts
 	see(t, s, bob, movie)
 	_, err := s.Interactives(t.Context(), alice, append(page(2), bob.Subject()), window.KindSet) // and the scripts for many keys
-	must(t, err)
+	must.Succeed(t, err)
 	for _, subjects := range []int{1, 20, 100} {
 		viewer := storage.User{Tenant: movie.Tenant, UserID: "viewer of " + strconv.Itoa(subjects)}
 		all := page(subjects)
@@ -72,7 +73,7 @@ func TestRoundTrips(t *testing.T) {
 			client.trips.Store(0)
 			db.reads.Store(0)
 			got, err := s.Interactives(t.Context(), viewer, all, window.KindSet)
-			must(t, err)
+			must.Succeed(t, err)
 			if trips, questions := client.trips.Load(), db.reads.Load(); trips < 1 || trips > c.trips || questions > c.questions {
 				t.Errorf("%d subjects, %s: got %d round trips, %d questions to the database, want at most %d and %d",
 					len(got), c.what, trips, questions, c.trips, c.questions)
@@ -91,17 +92,17 @@ func TestApplyReturnsTheSubject(t *testing.T) {
 	holdLease(s) // polls would count as round trips
 	client := &counting{Client: s.scripts.Client}
 	s.scripts.Client = client
-	persist(t, db, s, react(bob, movie, storage.Like, 1), collect(bob, movie, "x", 2))
+	persist(t, db, s, storagetest.React(bob, movie, storage.Like, 1), storagetest.Collect(bob, movie, "x", 2))
 	see(t, s, alice, movie)
-	must(t, s.Apply(t.Context(), []storage.Action{react(bob, video("other"), storage.Like, 1)}, storage.Queued, nil)) // so that the server knows the script
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{storagetest.React(bob, video("other"), storage.Like, 1)}, storage.Queued, nil)) // so that the server knows the script
 	for i, a := range []storage.Action{
-		react(alice, movie, storage.Like, 10), collect(alice, movie, "y", 11), react(alice, movie, storage.Dislike, 12), react(alice, movie, storage.NoReaction, 13),
+		storagetest.React(alice, movie, storage.Like, 10), storagetest.Collect(alice, movie, "y", 11), storagetest.React(alice, movie, storage.Dislike, 12), storagetest.React(alice, movie, storage.NoReaction, 13),
 	} {
 		client.trips.Store(0)
 		_, _, err := s.Get(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(a.Kind))
-		must(t, err)
+		must.Succeed(t, err)
 		var seen storage.Interactive
-		must(t, s.Apply(t.Context(), []storage.Action{a}, storage.Queued, []*storage.Interactive{&seen}))
+		must.Succeed(t, s.Apply(t.Context(), []storage.Action{a}, storage.Queued, []*storage.Interactive{&seen}))
 		if trips := client.trips.Load(); trips != 2 {
 			t.Errorf("action %d took %d round trips, want 2", i, trips)
 		}
@@ -119,7 +120,7 @@ func TestApplyReturnsNoSubjectOfPersistedActions(t *testing.T) {
 	see(t, s, alice, movie)
 	for _, where := range []storage.Durability{storage.Queued, storage.Persisted} {
 		var seen storage.Interactive
-		must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, where, []*storage.Interactive{&seen}))
+		must.Succeed(t, s.Apply(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.Like, 10)}, where, []*storage.Interactive{&seen}))
 		if (seen.Freshness == storage.Live) != (where == storage.Queued) {
 			t.Errorf("Apply of a %s action returned %+v, want a subject only if it is %s", where, seen, storage.Queued)
 		}
@@ -133,7 +134,7 @@ func TestApplyReturnsNoSubjectOfTwoAtOnce(t *testing.T) {
 	see(t, s, alice, movie)
 	see(t, s, bob, movie)
 	var seen [3]storage.Interactive
-	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10), react(bob, movie, storage.Like, 11), collect(alice, movie, "y", 12)},
+	must.Succeed(t, s.Apply(t.Context(), []storage.Action{storagetest.React(alice, movie, storage.Like, 10), storagetest.React(bob, movie, storage.Like, 11), storagetest.Collect(alice, movie, "y", 12)},
 		storage.Queued, []*storage.Interactive{&seen[0], &seen[1], &seen[2]}))
 	if seen[0].Freshness != "" || seen[2].Freshness != "" || seen[1].Freshness != storage.Live || seen[1].LikeCount != 1 {
 		t.Errorf("got %+v, want the second alone, %s with one like", seen, storage.Live)
@@ -157,7 +158,7 @@ func BenchmarkPage(b *testing.B) {
 			see(b, s, alice, movie)
 			var actions []storage.Action
 			for i := range c.likes {
-				actions = append(actions, react(alice, subjects[i], storage.Like, 1))
+				actions = append(actions, storagetest.React(alice, subjects[i], storage.Like, 1))
 			}
 			persist(b, db, s, actions...)
 			read := func() {
@@ -187,7 +188,7 @@ func BenchmarkPage(b *testing.B) {
 func commands(tb testing.TB, s *server) int64 {
 	tb.Helper()
 	n, err := strconv.ParseInt(epochs.InfoField(s.text("INFO", "stats"), "total_commands_processed"), 10, 64)
-	must(tb, err)
+	must.Succeed(tb, err)
 	return n
 }
 
@@ -199,9 +200,9 @@ func BenchmarkWrite(b *testing.B) {
 	write := func(b *testing.B, actions []storage.Action) {
 		b.Helper()
 		outcome.Epoch = s.epochs.Current().Number
-		must(b, s.Apply(b.Context(), actions, storage.Queued, nil))
-		must(b, s.Mark(b.Context(), outcome))
-		must(b, s.Publish(b.Context(), outcome))
+		must.Succeed(b, s.Apply(b.Context(), actions, storage.Queued, nil))
+		must.Succeed(b, s.Mark(b.Context(), outcome))
+		must.Succeed(b, s.Publish(b.Context(), outcome))
 		outcome = storage.Outcome{}
 	}
 	version := int64(0)
@@ -216,7 +217,7 @@ func BenchmarkWrite(b *testing.B) {
 		for b.Loop() {
 			actions := next()
 			for i := range actions {
-				a := react(of(i), movie, storage.Reaction(version%2), version)
+				a := storagetest.React(of(i), movie, storage.Reaction(version%2), version)
 				actions[i] = a
 				outcome.Applied = append(outcome.Applied, storage.StateChange{
 					User: a.User, Subject: movie, Kind: storage.KindReaction, Reaction: a.Reaction, Version: version,
@@ -248,7 +249,7 @@ func cpu(tb testing.TB, s *server) (us float64) {
 	info := s.text("INFO", "cpu")
 	for _, field := range []string{"used_cpu_user", "used_cpu_sys"} {
 		seconds, err := strconv.ParseFloat(epochs.InfoField(info, field), 64)
-		must(tb, err)
+		must.Succeed(tb, err)
 		us += 1e6 * seconds
 	}
 	return us

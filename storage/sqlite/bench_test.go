@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/storage/storagetest"
 )
@@ -17,20 +18,13 @@ func open(tb testing.TB) *Store {
 func openAt(tb testing.TB, path string) *Store {
 	tb.Helper()
 	s, err := Open(tb.Context(), Options{Path: path})
-	must(tb, err)
+	must.Succeed(tb, err)
 	tb.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			tb.Errorf("close the store: %v", err)
 		}
 	})
 	return s
-}
-
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
 }
 
 func BenchmarkPersist(b *testing.B) { storagetest.BenchmarkPersist(b, openStore) }

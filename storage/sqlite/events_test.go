@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -14,9 +15,9 @@ func TestEventsAreOff(t *testing.T) {
 	_, err := s.Persist(t.Context(), []storage.Message{{ID: "1", Actions: []storage.Action{
 		{User: user, Subject: movie, Kind: storage.KindReaction, Reaction: storage.Like, Version: 1},
 	}}}, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	stream, err := s.EventStream(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	if stream.First != 1 || stream.Last != 0 {
 		t.Errorf("got %+v, want no events", stream)
 	}

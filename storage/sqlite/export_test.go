@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -29,17 +30,17 @@ func TestEveryTableIsExportedOrFollows(t *testing.T) {
 		exported[strings.Fields(from)[0]] = true
 	}
 	rows, err := s.db.QueryContext(t.Context(), `SELECT name FROM sqlite_master WHERE type = 'table'`)
-	must(t, err)
+	must.Succeed(t, err)
 	defer rows.Close()
 	for rows.Next() {
 		var name string
-		must(t, rows.Scan(&name))
+		must.Succeed(t, rows.Scan(&name))
 		if !exported[name] && left[name] == "" {
 			t.Errorf("the table %s is neither exported nor left out for a reason", name)
 		}
 		delete(exported, name)
 	}
-	must(t, rows.Err())
+	must.Succeed(t, rows.Err())
 	if len(exported) > 0 {
 		t.Errorf("there are no tables %v, which are exported", slices.Sorted(maps.Keys(exported)))
 	}

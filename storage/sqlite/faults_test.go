@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/storage/sqlstore"
 	"ovation/storage/storagetest"
@@ -155,12 +156,12 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	process := exec.CommandContext(t.Context(), os.Args[0])
 	process.Env = append(os.Environ(), killed+"="+path)
 	out, err := process.StdoutPipe()
-	must(t, err)
-	must(t, process.Start())
+	must.Succeed(t, err)
+	must.Succeed(t, process.Start())
 	var promised []string
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if promised = append(promised, lines.Text()); len(promised) == 40 {
-			must(t, process.Process.Kill())
+			must.Succeed(t, process.Process.Kill())
 		}
 	}
 	_ = process.Wait() // it was killed
@@ -170,7 +171,7 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 
 	s := openAt(t, path)
 	seen, err := s.Seen(t.Context(), promised)
-	must(t, err)
+	must.Succeed(t, err)
 	for i, yes := range seen {
 		if !yes {
 			t.Errorf("%s was acknowledged and is lost, want it stored", promised[i])

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -21,7 +22,7 @@ func asNobody(t *testing.T) {
 	}
 	const nobody = 65534
 	runtime.LockOSThread()
-	must(t, syscall.Setfsuid(nobody))
+	must.Succeed(t, syscall.Setfsuid(nobody))
 	t.Cleanup(func() {
 		if err := syscall.Setfsuid(0); err != nil {
 			t.Errorf("become root again: %v", err)
@@ -41,16 +42,16 @@ func TestOpenErrorNamesTheReadOnlyPath(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
-			must(t, os.Chmod(filepath.Dir(folder), 0o755)) // so that the user nobody may enter the folder
+			must.Succeed(t, os.Chmod(filepath.Dir(folder), 0o755)) // so that the user nobody may enter the folder
 			path := filepath.Join(folder, "x.db")
 			s := openAt(t, path)
-			must(t, s.Close())
+			must.Succeed(t, s.Close())
 			if c.missing {
-				must(t, os.Remove(path))
+				must.Succeed(t, os.Remove(path))
 			} else if err := os.Chmod(path, c.file); err != nil {
 				t.Fatal(err)
 			}
-			must(t, os.Chmod(folder, c.folder))
+			must.Succeed(t, os.Chmod(folder, c.folder))
 			t.Cleanup(func() { _ = os.Chmod(folder, 0o700) }) // so that it can be removed
 			asNobody(t)
 			s, err := Open(t.Context(), Options{Path: path})

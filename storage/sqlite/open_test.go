@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/storage/storagetest"
 )
@@ -18,12 +19,12 @@ import (
 func TestOpenMakesFolderAndFileForTheOwnerAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "folder", "what? 100% #1.db")
 	s := openAt(t, path)
-	must(t, s.Ping(t.Context()))
+	must.Succeed(t, s.Ping(t.Context()))
 	for name, want := range map[string]os.FileMode{
 		filepath.Dir(path): 0o700 | os.ModeDir, path: 0o600, path + "-wal": 0o600,
 	} {
 		info, err := os.Stat(name)
-		must(t, err)
+		must.Succeed(t, err)
 		if info.Mode() != want {
 			t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
 		}
@@ -34,7 +35,7 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 	folder := t.TempDir()
 	path := func(name string) string { return filepath.Join(folder, name) }
 	write := func(name string, content []byte) string {
-		must(t, os.WriteFile(path(name), content, 0o600))
+		must.Succeed(t, os.WriteFile(path(name), content, 0o600))
 		return path(name)
 	}
 	newer := path("newer.db")
@@ -42,7 +43,7 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 	if _, err := s.db.ExecContext(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)`); err != nil {
 		t.Fatal(err)
 	}
-	must(t, s.Close())
+	must.Succeed(t, s.Close())
 	for name, c := range map[string]struct {
 		path string
 		says string
@@ -106,7 +107,7 @@ func TestCloseLeavesOneFile(t *testing.T) {
 	if _, err := s.Persist(t.Context(), []storage.Message{storagetest.NewTraffic().Message("1", 100)}, nil); err != nil {
 		t.Fatal(err)
 	}
-	must(t, s.Close())
+	must.Succeed(t, s.Close())
 	files, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(files) != 1 {
 		t.Errorf("after Close: got the files %v, %v, want one", files, err)
@@ -163,7 +164,7 @@ func TestOpenBringsAnOldDatabaseUpToDate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(t, s.Close())
+	must.Succeed(t, s.Close())
 	s = openAt(t, path)
 	if totals, err := s.TotalsOf(t.Context(), []storage.User{user}); err != nil || totals[0] != (storage.UserTotals{Likes: 1}) {
 		t.Errorf("TotalsOf a user with rows of the older schema = %+v, %v, want 1 like", totals, err)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // plan returns how SQLite would run a query, one step per line.
@@ -18,10 +20,10 @@ func plan(t *testing.T, s *Store, query string) string {
 	for rows.Next() {
 		var id, parent, unused int
 		var step string
-		must(t, rows.Scan(&id, &parent, &unused, &step))
+		must.Succeed(t, rows.Scan(&id, &parent, &unused, &step))
 		steps = append(steps, step)
 	}
-	must(t, rows.Err())
+	must.Succeed(t, rows.Err())
 	return strings.Join(steps, "\n")
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -79,7 +80,7 @@ func TestSurveyMatchesPersistedActions(t *testing.T) {
 
 	latest := version
 	got, err := s.Survey(t.Context(), storage.DefaultTenant)
-	must(t, err)
+	must.Succeed(t, err)
 	want := storage.KindSummary{Biz: "video", Subjects: videos, Counts: storage.Counts{ReadCount: users * videos, ReaderCount: users * videos, LikeCount: 7 + 6 + 5 + 4 + 3 - 2, DislikeCount: 1}}
 	if len(got.Kinds) != 1 || got.Kinds[0] != want || got.Users != users || got.Persisted == 0 {
 		t.Errorf("Survey = %+v, want %d users, the time of persisting and the one kind %+v", got, users, want)

@@ -18,12 +18,12 @@ func (w *world) batchOf(by storage.User, requestID string, actions ...storage.Ac
 
 func batchesOfActionsTakeEffectOnce(w *world) {
 	site, alice, bob, s, other := user("site"), user("alice"), user("bob"), video("1"), video("2")
-	w.persist(react(bob, s, storage.Dislike, 50), like(alice, other, 50))
+	w.persist(React(bob, s, storage.Dislike, 50), like(alice, other, 50))
 	batch := w.batchOf(site, "one",
 		like(alice, s, 10), // as it happened, before bob's dislike
 		like(bob, s, 40),   // older than bob's dislike
 		read(bob, s, 1, 5, 5), read(user(""), s, 1, 6, 6),
-		collect(alice, s, storage.DefaultFolderID, 20), collect(alice, s, "", 20), // the later in the list wins
+		Collect(alice, s, storage.DefaultFolderID, 20), Collect(alice, s, "", 20), // the later in the list wins
 		follow(bob, alice.Subject(), 30),
 		storage.Action{User: alice, Subject: other, Kind: storage.KindReaction, If: storage.Dislike, Version: 60}, // a like stays
 	)

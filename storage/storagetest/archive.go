@@ -104,9 +104,9 @@ func (w *world) populate() {
 	_, err = w.s.CreateFolder(w.Context(), storage.Folder{Owner: bob, Name: "Empty", Created: 5}) // before the default folder
 	w.must(err)
 	w.persist(
-		like(bob, on, 11), collect(bob, on, films.FolderID, 12), collect(bob, video("2"), storage.DefaultFolderID, 13),
+		like(bob, on, 11), Collect(bob, on, films.FolderID, 12), Collect(bob, video("2"), storage.DefaultFolderID, 13),
 		follow(bob, alice.Subject(), 14), read(bob, on, 3, 15, 16), read(user(""), on, 7, 15, 19), like(bob, gone.Key().Subject(), 17),
-		react(alice, on, storage.Dislike, 20), unlikeIf(alice, on, storage.Like, 30), unlikeIf(alice, on, storage.Dislike, 31),
+		React(alice, on, storage.Dislike, 20), unlikeIf(alice, on, storage.Like, 30), unlikeIf(alice, on, storage.Dislike, 31),
 		like(alice, video("3"), 40), unlikeIf(alice, video("3"), storage.Dislike, 41), unlikeIf(alice, video("4"), storage.Like, 42),
 	)
 	first := w.comment(bob, on, "first", nil)
@@ -193,7 +193,7 @@ func archivesAreMerged(w *world) {
 	anonymous := user("")
 	w.persist(like(alice, s, 20), read(alice, s, 3, 10, 20), read(anonymous, s, 4, 10, 20), follow(alice, s, 20), read(alice, video("2"), 1, 5, 5))
 	part := &storage.Archive{
-		Actions: []storage.Action{react(alice, s, storage.Dislike, 10), follow(alice, video("3"), 30), collect(alice, s, storage.DefaultFolderID, 5)},
+		Actions: []storage.Action{React(alice, s, storage.Dislike, 10), follow(alice, video("3"), 30), Collect(alice, s, storage.DefaultFolderID, 5)},
 		Reads: []storage.Read{
 			{User: alice, Subject: s, Times: 2, First: 5, Last: 15},
 			{User: anonymous, Subject: s, Times: 9, First: 11, Last: 30},

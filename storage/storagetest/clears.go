@@ -14,8 +14,8 @@ func clearsAreConditional(w *world) {
 	const none = storage.NoReaction
 	alice := user("alice")
 	liked := func(v int64) storage.Action { return like(alice, video("1"), v) }
-	disliked := func(v int64) storage.Action { return react(alice, video("1"), storage.Dislike, v) }
-	cleared := func(v int64) storage.Action { return react(alice, video("1"), none, v) }
+	disliked := func(v int64) storage.Action { return React(alice, video("1"), storage.Dislike, v) }
+	cleared := func(v int64) storage.Action { return React(alice, video("1"), none, v) }
 	unlike := func(v int64) storage.Action { return clearIf(alice, video("1"), storage.Like, v) }
 	undislike := func(v int64) storage.Action { return clearIf(alice, video("1"), storage.Dislike, v) }
 	for n, c := range []struct {

@@ -113,7 +113,7 @@ func (w *world) talk(s storage.Store, random *rand.Rand, me storage.User, subjec
 	change := storage.CommentChange{Key: one.Key(), By: me, Moderates: true}
 	switch random.IntN(5) {
 	case 4:
-		m := storage.Message{ID: "past-" + text, Actions: []storage.Action{react(me, one.Key().Subject(), storage.Like, int64(1+random.IntN(1000)))}}
+		m := storage.Message{ID: "past-" + text, Actions: []storage.Action{React(me, one.Key().Subject(), storage.Like, int64(1+random.IntN(1000)))}}
 		for i := range 3 {
 			at := time.Date(2016, 1, 1, 0, 0, random.IntN(2), 0, time.UTC)
 			m.Comments = append(m.Comments, past(me, subjects[random.IntN(len(subjects))], fmt.Sprint("past ", text, " ", i), at))
@@ -149,7 +149,7 @@ func (w *world) talk(s storage.Store, random *rand.Rand, me storage.User, subjec
 	default:
 		id := "like-" + text
 		_, err = s.Persist(w.Context(), []storage.Message{{ID: id, Actions: []storage.Action{
-			react(me, one.Key().Subject(), storage.Reaction(random.IntN(3)), int64(1+random.IntN(1000))),
+			React(me, one.Key().Subject(), storage.Reaction(random.IntN(3)), int64(1+random.IntN(1000))),
 		}}}, nil)
 	}
 	if errors.Is(err, storage.ErrNotFound) { // another user may have deleted the comment

@@ -121,7 +121,7 @@ func commentsAreListed(w *world) {
 		w.equal("comments "+string(order), w.texts(storage.CommentsQuery{Subject: s, Order: order}), want)
 	}
 	w.equal("replies", w.texts(storage.CommentsQuery{Subject: s, Parent: made[2].Number, Order: storage.Oldest}), []string{"re 0", "re 1", "re 2", "re 3"})
-	w.persist(react(bob, made[3].Key().Subject(), storage.NoReaction, 2), react(alice, made[3].Key().Subject(), storage.Dislike, 2))
+	w.persist(React(bob, made[3].Key().Subject(), storage.NoReaction, 2), React(alice, made[3].Key().Subject(), storage.Dislike, 2))
 	w.equal("the top, once it is liked no more", w.texts(storage.CommentsQuery{Subject: s, Order: storage.Top})[:2], []string{"6", "0"})
 
 	w.equal("comments", w.commentCount(s).Comments, int64(11))

@@ -235,7 +235,7 @@ func (m *commentState) like() {
 	m.acts++
 	reaction := storage.Reaction(rapid.IntRange(0, 2).Draw(m.T, "reaction"))
 	key := storage.CommentKey{Tenant: m.tenant, CommentID: id}
-	action := react(user, key.Subject(), reaction, m.acts)
+	action := React(user, key.Subject(), reaction, m.acts)
 	if _, err := m.w.s.Persist(m.w.Context(), []storage.Message{{ID: fmt.Sprint(m.tenant, "-", m.acts), Actions: []storage.Action{action}}}, nil); err != nil {
 		m.Fatal(err)
 	}

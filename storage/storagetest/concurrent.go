@@ -62,15 +62,15 @@ func randomAction(random *rand.Rand, version *atomic.Int64, folders *sync.Map) s
 			id, _ = key.(string)
 			return random.IntN(2) == 0
 		})
-		return collect(u, s, id, v)
+		return Collect(u, s, id, v)
 	case 2:
-		return collect(u, s, "", v)
+		return Collect(u, s, "", v)
 	case 3:
 		a := unfollow(u, user(fmt.Sprint("user", random.IntN(4))).Subject(), v)
 		a.Following = a.Subject != u.Subject() && random.IntN(3) > 0
 		return a
 	default:
-		return react(u, s, storage.Reaction(random.IntN(3)), v)
+		return React(u, s, storage.Reaction(random.IntN(3)), v)
 	}
 }
 

@@ -63,8 +63,8 @@ func deletedVideosLeaveNothing(w *world) {
 	subject, other := gone.Key().Subject(), kept.Key().Subject()
 	for i, u := range users {
 		at := int64(i + 1)
-		w.persist(like(u, subject, at), collect(u, subject, storage.DefaultFolderID, at), follow(u, subject, at), read(u, subject, 2, at, at),
-			like(u, other, at), collect(u, other, storage.DefaultFolderID, at), follow(u, other, at))
+		w.persist(like(u, subject, at), Collect(u, subject, storage.DefaultFolderID, at), follow(u, subject, at), read(u, subject, 2, at, at),
+			like(u, other, at), Collect(u, other, storage.DefaultFolderID, at), follow(u, other, at))
 		first := w.comment(u, subject, "first of "+u.UserID, nil)
 		w.comment(users[0], subject, "reply to "+u.UserID, first)
 		w.comment(u, other, "kept", nil)
@@ -73,7 +73,7 @@ func deletedVideosLeaveNothing(w *world) {
 	parent := w.comment(users[2], subject, "deleted before its reply", nil)
 	w.comment(users[2], subject, "the reply", parent)
 	w.deleteComment(users[2], parent)
-	w.persist(react(alice, subject, storage.Dislike, 1), react(alice, other, storage.Dislike, 1))
+	w.persist(React(alice, subject, storage.Dislike, 1), React(alice, other, storage.Dislike, 1))
 	all := append([]storage.User{alice}, users...)
 	w.must(w.deleteVideo(gone, alice))
 
@@ -113,7 +113,7 @@ func deletedCommentsLeaveNothing(w *world) {
 	alice, bob := user("alice"), user("bob")
 	c := w.comment(alice, video("1"), "text", nil)
 	subject := c.Key().Subject()
-	w.persist(declare(subject, "alice", 1), like(bob, subject, 1), react(alice, subject, storage.Dislike, 1), collect(bob, subject, storage.DefaultFolderID, 1))
+	w.persist(declare(subject, "alice", 1), like(bob, subject, 1), React(alice, subject, storage.Dislike, 1), Collect(bob, subject, storage.DefaultFolderID, 1))
 	w.deleteComment(alice, c)
 	users := []storage.User{alice, bob}
 	w.countsEqualLists(users, subject)
@@ -143,8 +143,8 @@ func deletedSubjectsTakeNoStates(w *world) {
 	w.persist(like(bob, subject, 1))
 	w.must(w.deleteVideo(v, alice))
 	before := w.counts(subject).Version
-	outcome := w.persist(like(bob, subject, 5), like(alice, subject, 5), collect(bob, subject, films.FolderID, 5), follow(bob, subject, 5),
-		react(user("carol"), subject, storage.Dislike, 5), declare(subject, "bob", 1<<60), like(bob, other, 5), read(bob, subject, 1, 5, 5))
+	outcome := w.persist(like(bob, subject, 5), like(alice, subject, 5), Collect(bob, subject, films.FolderID, 5), follow(bob, subject, 5),
+		React(user("carol"), subject, storage.Dislike, 5), declare(subject, "bob", 1<<60), like(bob, other, 5), read(bob, subject, 1, 5, 5))
 	for _, c := range outcome.Applied {
 		if set := c.Reaction != storage.NoReaction || c.FolderID != "" || c.Following; set != (c.Subject == other) || c.Version != 5 {
 			w.Errorf("applied %+v, want no state of a deleted subject, with the version of the action", c)
@@ -189,7 +189,7 @@ func sweepsAreMarked(w *world) {
 	alice, bob := user("alice"), user("bob")
 	v := w.publish(newVideo(alice, "film"))
 	subject := v.Key().Subject()
-	w.persist(like(bob, subject, 5), collect(bob, subject, storage.DefaultFolderID, 6), follow(bob, subject, 7))
+	w.persist(like(bob, subject, 5), Collect(bob, subject, storage.DefaultFolderID, 6), follow(bob, subject, 7))
 	w.must(w.deleteVideo(v, alice))
 	refused := errors.New("refused")
 	_, _, err := w.s.SweepDeleted(w.Context(), 10, func(context.Context, storage.Outcome) error { return refused })
@@ -280,7 +280,7 @@ func (w *world) interact(s storage.Store, u storage.User, videos []*storage.Vide
 	m := storage.Message{ID: fmt.Sprintf("%s-%d", u.UserID, round)}
 	for _, v := range videos {
 		subject, at := v.Key().Subject(), version.Add(1)
-		m.Actions = append(m.Actions, like(u, subject, at), collect(u, subject, storage.DefaultFolderID, at), follow(u, subject, at))
+		m.Actions = append(m.Actions, like(u, subject, at), Collect(u, subject, storage.DefaultFolderID, at), follow(u, subject, at))
 	}
 	if _, err := s.Persist(w.Context(), []storage.Message{m}, nil); err != nil {
 		return err

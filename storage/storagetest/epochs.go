@@ -187,7 +187,7 @@ func epochsRise(w *world) {
 
 func outcomesIncludeTheirCommitTime(w *world) {
 	owner := user("alice")
-	outcomes := []storage.Outcome{w.persist(collect(owner, video("1"), storage.DefaultFolderID, 1))}
+	outcomes := []storage.Outcome{w.persist(Collect(owner, video("1"), storage.DefaultFolderID, 1))}
 	_, outcome, err := w.s.EmptyFolder(w.Context(), defaultOf(owner), "", storage.Time(9), 10, nil)
 	w.must(err)
 	for _, o := range append(outcomes, outcome) {
@@ -202,7 +202,7 @@ func outcomesIncludeTheirCommitTime(w *world) {
 func endedEpochRejectsUntilTheNextBegins(w *world) {
 	db, ctx := w.database(), w.Context()
 	alice, s := user("alice"), video("1")
-	w.persist(collect(alice, s, storage.DefaultFolderID, 1), collect(alice, video("2"), storage.DefaultFolderID, 1))
+	w.persist(Collect(alice, s, storage.DefaultFolderID, 1), Collect(alice, video("2"), storage.DefaultFolderID, 1))
 	_, err := next(db)(ctx, 1)
 	w.must(err)
 	for _, step := range []struct {
@@ -226,7 +226,7 @@ func endedEpochRejectsUntilTheNextBegins(w *world) {
 		e, err := step.change(ctx, step.number)
 		took := time.Since(begun)
 		w.must(err)
-		m := w.message(react(alice, s, storage.Reaction(step.number%3), step.number))
+		m := w.message(React(alice, s, storage.Reaction(step.number%3), step.number))
 		if step.number != 2 || step.want == 0 {
 			w.lengthenGrace(e, took)
 			w.refuses(m)
@@ -268,7 +268,7 @@ func (w *world) refuses(m storage.Message) {
 func epochChangeWaitsForTransactions(w *world) {
 	alice, s := user("alice"), video("1")
 	other, _ := w.open().(mirror.Database)
-	w.persist(like(user("bob"), s, 1), collect(alice, s, storage.DefaultFolderID, 1))
+	w.persist(like(user("bob"), s, 1), Collect(alice, s, storage.DefaultFolderID, 1))
 	_, err := next(other)(w.Context(), 1)
 	w.must(err)
 	number := int64(2)

@@ -79,13 +79,13 @@ func (w *world) newErin() *erin {
 		if u == e.User {
 			folder = films.FolderID
 		} else {
-			w.persist(follow(e.User, u.Subject(), at), follow(u, me, at), like(u, me, at), collect(u, me, storage.DefaultFolderID, at),
+			w.persist(follow(e.User, u.Subject(), at), follow(u, me, at), like(u, me, at), Collect(u, me, storage.DefaultFolderID, at),
 				unfollow(u, user("nobody").Subject(), at))
 		}
-		w.persist(like(u, e.subject, at), collect(u, e.subject, folder, at), follow(u, e.subject, at), read(u, e.subject, 2, at, at),
-			like(u, e.work, at), react(u, video("bad"), storage.Dislike, at), read(u, me, 3, at, at))
+		w.persist(like(u, e.subject, at), Collect(u, e.subject, folder, at), follow(u, e.subject, at), read(u, e.subject, 2, at, at),
+			like(u, e.work, at), React(u, video("bad"), storage.Dislike, at), read(u, me, 3, at, at))
 	}
-	w.persist(react(e.others[0], me, storage.Dislike, 20), unfollow(e.others[0], me, 20), collect(e.others[0], me, "", 20),
+	w.persist(React(e.others[0], me, storage.Dislike, 20), unfollow(e.others[0], me, 20), Collect(e.others[0], me, "", 20),
 		read(storage.User{Tenant: e.Tenant}, me, 1, 1, 1), unlike(e.User, e.work, 30), like(e.User, me, 5), read(e.User, e.work, 1, 31, 31))
 	w.must(w.s.BeginClear(w.Context(), storage.ReadsClear{User: e.User, Biz: e.work.Biz, BizID: e.work.BizID, Until: 31}))
 	w.must(w.s.BeginClear(w.Context(), storage.ReadsClear{User: e.others[1], Biz: me.Biz, BizID: me.BizID, Until: 1}))
@@ -170,7 +170,7 @@ func erasedUsersAddNothing(w *world) {
 	w.must(w.s.BeginErase(w.Context(), e.User))
 	late := func(at int64) {
 		w.Helper()
-		outcome := w.persist(like(e.User, video("new"), at), collect(e.User, video("new"), storage.DefaultFolderID, at), follow(e.User, alice.Subject(), at),
+		outcome := w.persist(like(e.User, video("new"), at), Collect(e.User, video("new"), storage.DefaultFolderID, at), follow(e.User, alice.Subject(), at),
 			read(e.User, video("new"), 1, at, at), follow(alice, me, at), like(alice, me, at), read(alice, me, 1, at, at), declare(video("new"), e.UserID, at),
 			like(alice, video("new"), at))
 		for _, c := range outcome.Applied {
@@ -286,7 +286,7 @@ func concurrentErasuresMissNothing(w *world) {
 		m := storage.Message{ID: fmt.Sprintf("message-%d", version.Add(1))}
 		for n := range videos {
 			at, subject, peer := version.Add(1), video(strconv.Itoa(n)), people[(round+n)%writers]
-			m.Actions = append(m.Actions, like(u, subject, at), collect(u, subject, storage.DefaultFolderID, at), read(u, subject, 1, at, at))
+			m.Actions = append(m.Actions, like(u, subject, at), Collect(u, subject, storage.DefaultFolderID, at), read(u, subject, 1, at, at))
 			if peer != u {
 				m.Actions = append(m.Actions, like(u, peer.Subject(), at), follow(u, peer.Subject(), at))
 			}

@@ -45,7 +45,7 @@ func oneHolderLeasesAConsumer(w *world) {
 
 func deadEventsAreKept(w *world) {
 	ctx, log := w.Context(), w.log()
-	w.persist(like(user("alice"), video("1"), 1), like(user("bob"), video("1"), 2), react(user("bob"), video("2"), storage.Dislike, 3))
+	w.persist(like(user("alice"), video("1"), 1), like(user("bob"), video("1"), 2), React(user("bob"), video("2"), storage.Dislike, 3))
 	all := w.events(log, storage.EventsQuery{})
 	of := func(consumer string, i int, at int64) storage.DeadEvent {
 		return storage.DeadEvent{Consumer: consumer, Event: all[i], Reason: `refused: "é"`, At: at}

@@ -116,13 +116,13 @@ func changesOfStatesAreEvents(w *world) {
 		want   storage.Event
 	}{
 		{like(alice, v, 10), event(storage.EventLiked, "", "LIKE", 10)},
-		{react(alice, v, storage.Dislike, 11), event(storage.EventDisliked, "LIKE", "DISLIKE", 11)},
-		{react(alice, v, storage.NoReaction, 12), event(storage.EventUndisliked, "DISLIKE", "", 12)},
+		{React(alice, v, storage.Dislike, 11), event(storage.EventDisliked, "LIKE", "DISLIKE", 11)},
+		{React(alice, v, storage.NoReaction, 12), event(storage.EventUndisliked, "DISLIKE", "", 12)},
 		{like(alice, v, 13), event(storage.EventLiked, "", "LIKE", 13)},
 		{storage.Action{User: alice, Subject: v, Kind: storage.KindReaction, If: storage.Like, Version: 14}, event(storage.EventUnliked, "LIKE", "", 14)},
-		{collect(alice, v, storage.DefaultFolderID, 10), event(storage.EventCollected, "", storage.DefaultFolderID, 10)},
-		{collect(alice, v, f.FolderID, 11), event(storage.EventMoved, storage.DefaultFolderID, f.FolderID, 11)},
-		{collect(alice, v, "", 12), event(storage.EventUncollected, f.FolderID, "", 12)},
+		{Collect(alice, v, storage.DefaultFolderID, 10), event(storage.EventCollected, "", storage.DefaultFolderID, 10)},
+		{Collect(alice, v, f.FolderID, 11), event(storage.EventMoved, storage.DefaultFolderID, f.FolderID, 11)},
+		{Collect(alice, v, "", 12), event(storage.EventUncollected, f.FolderID, "", 12)},
 		{follow(alice, v, 10), event(storage.EventFollowed, "", "FOLLOWING", 10)},
 		{unfollow(alice, v, 11), event(storage.EventUnfollowed, "FOLLOWING", "", 11)},
 		{read(alice, v, 2, 5, 10), reads(alice, "0", "2", 2, 10)},
@@ -181,7 +181,7 @@ func otherChangesAreEvents(w *world) {
 	_, err = w.s.UpdateFolder(w.Context(), f.Key(), storage.FolderChange{Name: &name}, storage.Time(6))
 	w.must(err)
 	w.equal("the same change", types(), []string(nil))
-	w.persist(collect(alice, v, f.FolderID, 10))
+	w.persist(Collect(alice, v, f.FolderID, 10))
 	types()
 	_, _, err = w.s.EmptyFolder(w.Context(), f.Key(), storage.DefaultFolderID, storage.Time(7), 10, nil)
 	w.must(err)
@@ -201,7 +201,7 @@ func sweptStatesAreEvents(w *world) {
 	alice := user("alice")
 	clip := w.publish(newVideo(alice, "clip"))
 	s := clip.Key().Subject()
-	w.persist(like(alice, s, 1), react(user("bob"), s, storage.Dislike, 1), collect(alice, s, storage.DefaultFolderID, 1), follow(alice, s, 1))
+	w.persist(like(alice, s, 1), React(user("bob"), s, storage.Dislike, 1), Collect(alice, s, storage.DefaultFolderID, 1), follow(alice, s, 1))
 	w.comment(alice, s, "text", w.comment(alice, s, "parent", nil))
 	w.must(w.deleteVideo(clip, alice))
 	var after int64
@@ -219,7 +219,7 @@ func sweptStatesAreEvents(w *world) {
 
 func withoutAChangeThereIsNoEvent(w *world) {
 	alice, v := user("alice"), video("1")
-	first := w.message(like(alice, v, 10), collect(alice, v, storage.DefaultFolderID, 10), follow(alice, v, 10), read(alice, v, 1, 10, 10))
+	first := w.message(like(alice, v, 10), Collect(alice, v, storage.DefaultFolderID, 10), follow(alice, v, 10), read(alice, v, 1, 10, 10))
 	w.persistMessages(first)
 	_, err := w.s.AddComments(w.Context(), []storage.NewComment{{Subject: v, User: alice, Text: "once", RequestID: "request"}})
 	w.must(err)
@@ -227,8 +227,8 @@ func withoutAChangeThereIsNoEvent(w *world) {
 	w.equal("events of the first time", len(w.newEvents(&after)), 5)
 
 	w.persistMessages(first)                                                                                         // redelivered
-	w.persist(like(alice, v, 11), collect(alice, v, storage.DefaultFolderID, 11), follow(alice, v, 11))              // repeated
-	w.persist(react(alice, v, storage.Dislike, 5), collect(alice, v, "", 5), unfollow(alice, v, 5))                  // late
+	w.persist(like(alice, v, 11), Collect(alice, v, storage.DefaultFolderID, 11), follow(alice, v, 11))              // repeated
+	w.persist(React(alice, v, storage.Dislike, 5), Collect(alice, v, "", 5), unfollow(alice, v, 5))                  // late
 	w.persist(storage.Action{User: alice, Subject: v, Kind: storage.KindReaction, If: storage.Dislike, Version: 12}) // of another reaction
 	_, err = w.s.AddComments(w.Context(), []storage.NewComment{{Subject: v, User: alice, Text: "once", RequestID: "request"}})
 	w.must(err)

@@ -161,7 +161,7 @@ func defaultFolderIsMadeOnDemand(w *world) {
 	}
 	w.equal("folders listed initially", listed(alice), 0)
 
-	w.persist(collect(alice, video("1"), storage.DefaultFolderID, 10))
+	w.persist(Collect(alice, video("1"), storage.DefaultFolderID, 10))
 	w.equal("items", w.folder(defaultOf(alice)).ItemCount, int64(1))
 	w.equal("folders listed after the first collection", listed(alice), 1)
 
@@ -170,7 +170,7 @@ func defaultFolderIsMadeOnDemand(w *world) {
 	_, err := w.s.UpdateFolder(w.Context(), defaultOf(bob), storage.FolderChange{Name: &name}, storage.Time(20))
 	w.must(err)
 	w.newFolder(bob, storage.DefaultFolderName)
-	w.persist(collect(bob, video("1"), storage.DefaultFolderID, 30))
+	w.persist(Collect(bob, video("1"), storage.DefaultFolderID, 30))
 	renamed := w.folder(defaultOf(bob))
 	w.equal("the default folder", *renamed,
 		storage.Folder{Owner: bob, FolderID: storage.DefaultFolderID, Name: name, ItemCount: 1, Created: renamed.Created, Updated: 20})
@@ -183,9 +183,9 @@ func collectionsOfDeletedFoldersGoToTheDefault(w *world) {
 	f, foreign := w.newFolder(alice, "Films"), w.newFolder(bob, "Films")
 	w.must(w.s.DeleteFolder(w.Context(), f.Key(), "", storage.Time(1)))
 	outcome := w.persist(
-		collect(alice, video("1"), f.FolderID, 10),
-		collect(alice, video("2"), "never was", 11),
-		collect(alice, video("3"), foreign.FolderID, 12),
+		Collect(alice, video("1"), f.FolderID, 10),
+		Collect(alice, video("2"), "never was", 11),
+		Collect(alice, video("3"), foreign.FolderID, 12),
 	)
 	for i, change := range outcome.Applied {
 		w.equal("the folder in the outcome", change.FolderID, storage.DefaultFolderID)
@@ -198,7 +198,7 @@ func collectionsOfDeletedFoldersGoToTheDefault(w *world) {
 	w.db.Edit(w.T, `DELETE FROM folder WHERE folder_id = 'default' AND user_id = 'bob'`)
 	w.newFolderNamedLikeTheDefault(bob)
 	w.db.Edit(w.T, `DELETE FROM folder WHERE folder_id = 'default' AND user_id = 'bob'`)
-	w.persist(collect(bob, video("1"), "gone", 13))
+	w.persist(Collect(bob, video("1"), "gone", 13))
 	w.equal("items of a default folder whose name was taken", w.folder(defaultOf(bob)).ItemCount, int64(1))
 	w.verified()
 }
@@ -212,7 +212,7 @@ func collectionsFollowTheItemsOfDeletedFolders(w *world) {
 	w.must(w.s.DeleteFolder(w.Context(), dropped.Key(), "", at(100)))
 	again := w.newFolder(alice, "First") // the same name, but another folder
 
-	w.persist(collect(alice, video("there"), dropped.FolderID, 200))
+	w.persist(Collect(alice, video("there"), dropped.FolderID, 200))
 	where := func(name, bizID, folder string, version int64) {
 		w.Helper()
 		got := w.states(alice, video(bizID))
@@ -225,8 +225,8 @@ func collectionsFollowTheItemsOfDeletedFolders(w *world) {
 	where("collected after the deletion", "there", storage.DefaultFolderID, 200)
 
 	outcome := w.persist(
-		collect(alice, video("moved"), first.FolderID, 50), collect(alice, video("dropped"), dropped.FolderID, 60),
-		collect(alice, video("late"), first.FolderID, 100), collect(alice, video("there"), dropped.FolderID, 150),
+		Collect(alice, video("moved"), first.FolderID, 50), Collect(alice, video("dropped"), dropped.FolderID, 60),
+		Collect(alice, video("late"), first.FolderID, 100), Collect(alice, video("there"), dropped.FolderID, 150),
 	)
 	where("collected before the deletion", "moved", second.FolderID, 50)
 	where("collected before its folder was dropped", "dropped", "", 60)
@@ -238,32 +238,32 @@ func collectionsFollowTheItemsOfDeletedFolders(w *world) {
 	w.equal("items of the second, the new first and the default folder", []int64{w.folder(second.Key()).ItemCount, w.folder(again.Key()).ItemCount, w.folder(defaultOf(alice)).ItemCount}, []int64{1, 0, 2})
 
 	// A later action wins over the collection, whichever of the two arrives first.
-	w.persist(collect(alice, video("moved"), "", 51))
+	w.persist(Collect(alice, video("moved"), "", 51))
 	where("uncollected before the deletion", "moved", "", 51)
 
 	// Several folders are deleted one after another. In the end, the record of the last
 	// deletion is missing.
 	w.must(w.s.DeleteFolder(w.Context(), second.Key(), third.FolderID, at(110)))
-	w.persist(collect(alice, video("chain"), first.FolderID, 70))
+	w.persist(Collect(alice, video("chain"), first.FolderID, 70))
 	where("collected two deletions before", "chain", third.FolderID, 70)
 	_, _, err := w.s.EmptyFolder(w.Context(), third.Key(), "", at(115), 9, nil)
 	w.must(err)
 	w.must(w.s.DeleteFolder(w.Context(), third.Key(), "", at(120)))
-	w.persist(collect(alice, video("chain end"), first.FolderID, 71))
+	w.persist(Collect(alice, video("chain end"), first.FolderID, 71))
 	where("collected three deletions before", "chain end", "", 71)
 	w.db.Edit(w.T, `DELETE FROM deleted_folder WHERE folder_id = '`+third.FolderID+`'`)
-	w.persist(collect(alice, video("lost"), first.FolderID, 72))
+	w.persist(Collect(alice, video("lost"), first.FolderID, 72))
 	where("where the trace is lost", "lost", storage.DefaultFolderID, 72)
 
 	// The record of a deleted folder has no effect for another user, or after it was
 	// pruned.
-	w.persist(collect(user("bob"), video("bob's"), first.FolderID, 50))
+	w.persist(Collect(user("bob"), video("bob's"), first.FolderID, 50))
 	w.equal("the folder of bob's collection", w.states(user("bob"), video("bob's")).Collected.FolderID, storage.DefaultFolderID)
 	w.db.Edit(w.T, fmt.Sprintf(`UPDATE deleted_folder SET version = %d WHERE folder_id = '%s'`,
 		storage.Micros(time.Now().Add(time.Hour)), second.FolderID))
 	_, err = w.s.Prune(w.Context(), 0)
 	w.must(err)
-	w.persist(collect(alice, video("pruned"), first.FolderID, 50), collect(alice, video("kept"), second.FolderID, 50))
+	w.persist(Collect(alice, video("pruned"), first.FolderID, 50), Collect(alice, video("kept"), second.FolderID, 50))
 	where("once the deletion is forgotten", "pruned", storage.DefaultFolderID, 50)
 	where("a deletion that is not forgotten yet", "kept", storage.DefaultFolderID, 50)
 	w.verified()
@@ -283,9 +283,9 @@ func emptyFolderInChunks(w *world) {
 	alice, s := user("alice"), video("0")
 	f := w.newFolder(alice, "Films")
 	for i := range 7 {
-		w.persist(collect(alice, video(strconv.Itoa(i)), f.FolderID, int64(10+i)))
+		w.persist(Collect(alice, video(strconv.Itoa(i)), f.FolderID, int64(10+i)))
 	}
-	w.persist(collect(user("bob"), s, storage.DefaultFolderID, 1))
+	w.persist(Collect(user("bob"), s, storage.DefaultFolderID, 1))
 	left := int64(7)
 	for _, want := range []int{3, 3, 1, 0} {
 		n, outcome, err := w.s.EmptyFolder(w.Context(), f.Key(), "", storage.Time(13), 3, nil)
@@ -319,7 +319,7 @@ func emptyFolderMovesItems(w *world) {
 	alice, s := user("alice"), video("1")
 	from, to := w.newFolder(alice, "From"), w.newFolder(alice, "To")
 	foreign := w.newFolder(user("bob"), "To")
-	w.persist(collect(alice, s, from.FolderID, 10))
+	w.persist(Collect(alice, s, from.FolderID, 10))
 	version := w.counts(s).Version
 
 	_, _, err := w.s.EmptyFolder(w.Context(), from.Key(), "gone", storage.Time(20), 5, nil)
@@ -356,10 +356,10 @@ func emptyFolderMovesItems(w *world) {
 func emptyFolderOvertakesNothing(w *world) {
 	alice, moved, dropped := user("alice"), video("1"), video("2")
 	from, to, other := w.newFolder(alice, "From"), w.newFolder(alice, "To"), w.newFolder(alice, "Other")
-	w.persist(collect(alice, moved, from.FolderID, 10), collect(alice, dropped, from.FolderID, 10))
+	w.persist(Collect(alice, moved, from.FolderID, 10), Collect(alice, dropped, from.FolderID, 10))
 	_, _, err := w.s.EmptyFolder(w.Context(), from.Key(), to.FolderID, storage.Time(100), 5, nil)
 	w.must(err)
-	w.persist(collect(alice, moved, other.FolderID, 50), collect(alice, dropped, "", 50))
+	w.persist(Collect(alice, moved, other.FolderID, 50), Collect(alice, dropped, "", 50))
 	w.equal("the folder it was moved to meanwhile", w.states(alice, moved).Collected.FolderID, other.FolderID)
 	w.equal("the collection dropped meanwhile", w.states(alice, dropped).Collected, nil)
 	w.verified()
@@ -373,7 +373,7 @@ func deleteFoldersCrosswise(w *world) {
 	w.must(w.s.DeleteFolder(w.Context(), one.Key(), two.FolderID, storage.Time(100)))
 	w.wantError("deleting a folder and moving its items to a deleted one", w.s.DeleteFolder(w.Context(), two.Key(), one.FolderID, storage.Time(100)), storage.ErrNotFound)
 	w.equal("the second folder is kept", w.folder(two.Key()) != nil, true)
-	w.persist(collect(alice, video("1"), one.FolderID, 50))
+	w.persist(Collect(alice, video("1"), one.FolderID, 50))
 	w.equal("the folder of a late collection", w.states(alice, video("1")).Collected.FolderID, two.FolderID)
 	w.verified()
 }
@@ -381,13 +381,13 @@ func deleteFoldersCrosswise(w *world) {
 func deleteFolder(w *world) {
 	alice, s := user("alice"), video("1")
 	f := w.newFolder(alice, "Films")
-	w.persist(collect(alice, s, f.FolderID, 10))
+	w.persist(Collect(alice, s, f.FolderID, 10))
 	w.wantError("deleting a folder with an item", w.s.DeleteFolder(w.Context(), f.Key(), "", storage.Time(1)), storage.ErrFolderNotEmpty)
 	w.equal("items", w.folder(f.Key()).ItemCount, int64(1))
 	w.wantError("deleting the default folder", w.s.DeleteFolder(w.Context(), defaultOf(alice), "", storage.Time(1)), storage.ErrDefaultFolder)
 	w.wantError("deleting the default folder of an unknown user", w.s.DeleteFolder(w.Context(), defaultOf(user("nobody")), "", storage.Time(1)), storage.ErrDefaultFolder)
 	w.wantError("deleting another user's folder", w.s.DeleteFolder(w.Context(), storage.FolderKey{Owner: user("bob"), FolderID: f.FolderID}, "", storage.Time(1)), storage.ErrNotFound)
-	w.persist(collect(alice, s, "", 11))
+	w.persist(Collect(alice, s, "", 11))
 	w.must(w.s.DeleteFolder(w.Context(), f.Key(), "", storage.Time(1)))
 	w.equal("the deleted folder", w.folder(f.Key()), nil)
 	w.wantError("deleting a deleted folder", w.s.DeleteFolder(w.Context(), f.Key(), "", storage.Time(1)), storage.ErrNotFound)

@@ -36,7 +36,7 @@ func followersAreCounted(w *world) {
 	})
 
 	// A like, a collection and a read of the same subject are separate states.
-	w.persist(like(alice, s, 1), collect(alice, s, storage.DefaultFolderID, 1), read(alice, s, 1, 1, 1))
+	w.persist(like(alice, s, 1), Collect(alice, s, storage.DefaultFolderID, 1), read(alice, s, 1, 1, 1))
 	w.persist(unfollow(alice, s, 7))
 	got := w.states(alice, s)
 	w.equal("the like, the collection, the read and the follow are there", []bool{got.Liked != nil, got.Collected != nil, got.Read != nil, got.Followed != nil}, []bool{true, true, true, false})
@@ -239,7 +239,7 @@ func followedLikersAreFollowed(w *world) {
 		storage.Action{User: alice, Subject: erin.Subject(), Kind: storage.KindFollow, Version: 5}, // no longer
 		follow(alice, s, 6), // no user
 		follow(bob, alice.Subject(), 7),
-		like(bob, s, 20), like(carol, s, 10), react(dave, s, storage.Dislike, 30), like(erin, s, 40), like(alice, s, 50), like(user("stranger"), s, 60),
+		like(bob, s, 20), like(carol, s, 10), React(dave, s, storage.Dislike, 30), like(erin, s, 40), like(alice, s, 50), like(user("stranger"), s, 60),
 		like(dave, video("2"), 70),
 	)
 	for _, first := range []int{1, 2, 3} {

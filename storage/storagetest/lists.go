@@ -37,15 +37,15 @@ func listings(w *world) []listing {
 	films := w.newFolder(alice, "Films")
 	other := w.newFolder(alice, "Other")
 	w.persist(
-		like(bob, video("noise"), 5), react(alice, video("noise"), storage.Dislike, 5), read(bob, video("noise"), 1, 5, 5),
-		collect(alice, video("noise"), other.FolderID, 5), read(user(""), video("noise"), 1, 5, 5),
+		like(bob, video("noise"), 5), React(alice, video("noise"), storage.Dislike, 5), read(bob, video("noise"), 1, 5, 5),
+		Collect(alice, video("noise"), other.FolderID, 5), read(user(""), video("noise"), 1, 5, 5),
 		follow(bob, video("noise"), 5), unfollow(alice, video("noise"), 5),
 	)
 	return []listing{
 		{
 			"likers",
 			func(key string, v int64) { w.persist(like(user(key), video("1"), v)) },
-			func(key string, v int64) { w.persist(react(user(key), video("1"), storage.Dislike, v)) },
+			func(key string, v int64) { w.persist(React(user(key), video("1"), storage.Dislike, v)) },
 			func(p storage.Page) []entry {
 				got, err := w.s.Likers(w.Context(), []storage.LikersQuery{{Subject: video("1"), Page: p}})
 				return entries(w, got, err, func(l storage.Liked) entry {
@@ -57,7 +57,7 @@ func listings(w *world) []listing {
 		{
 			"likes",
 			func(key string, v int64) { w.persist(like(alice, subject(key), v)) },
-			func(key string, v int64) { w.persist(react(alice, subject(key), storage.NoReaction, v)) },
+			func(key string, v int64) { w.persist(React(alice, subject(key), storage.NoReaction, v)) },
 			func(p storage.Page) []entry {
 				got, err := w.s.Likes(w.Context(), []storage.LikesQuery{{User: alice, Page: p}})
 				return entries(w, got, err, func(l storage.Liked) entry { return of(l.Subject, l.Version) })
@@ -66,7 +66,7 @@ func listings(w *world) []listing {
 		{
 			"likes of a biz",
 			func(key string, v int64) { w.persist(like(bob, video(key), v), like(bob, subject("an article"), v)) },
-			func(key string, v int64) { w.persist(react(bob, video(key), storage.Dislike, v)) },
+			func(key string, v int64) { w.persist(React(bob, video(key), storage.Dislike, v)) },
 			func(p storage.Page) []entry {
 				got, err := w.s.Likes(w.Context(), []storage.LikesQuery{{User: bob, Biz: "video", Page: p}})
 				return slices.DeleteFunc(entries(w, got, err, func(l storage.Liked) entry { return of(l.Subject, l.Version) }),
@@ -75,8 +75,8 @@ func listings(w *world) []listing {
 		},
 		{
 			"items",
-			func(key string, v int64) { w.persist(collect(alice, subject(key), films.FolderID, v)) },
-			func(key string, v int64) { w.persist(collect(alice, subject(key), other.FolderID, v)) },
+			func(key string, v int64) { w.persist(Collect(alice, subject(key), films.FolderID, v)) },
+			func(key string, v int64) { w.persist(Collect(alice, subject(key), other.FolderID, v)) },
 			func(p storage.Page) []entry {
 				got, err := w.s.Items(w.Context(), []storage.ItemsQuery{{Folder: films.Key(), Page: p}})
 				return entries(w, got, err, func(c storage.Collected) entry { return of(c.Subject, c.Version) })
@@ -279,7 +279,7 @@ func keys(entries []entry) []string {
 func listsContainTheirEntries(w *world) {
 	alice, s := user("alice"), video("1")
 	f := w.newFolder(alice, "Films")
-	w.persist(like(alice, s, 10), collect(alice, s, f.FolderID, 11), read(alice, s, 3, 5, 12))
+	w.persist(like(alice, s, 10), Collect(alice, s, f.FolderID, 11), read(alice, s, 3, 5, 12))
 	page := storage.Page{First: 5}
 	liked := []storage.ListPage[storage.Liked]{{Entries: []storage.Liked{{User: alice, Subject: s, Reaction: storage.Like, Version: 10}}}}
 
@@ -322,7 +322,7 @@ func listsContainTheirEntries(w *world) {
 	w.equal("following of another biz", len(following[0].Entries), 0)
 
 	// A dislike is in no list of likes; a subject in no folder is no item.
-	w.persist(react(alice, s, storage.Dislike, 20), collect(alice, s, "", 20))
+	w.persist(React(alice, s, storage.Dislike, 20), Collect(alice, s, "", 20))
 	likers, err = w.s.Likers(w.Context(), []storage.LikersQuery{{Subject: s, Page: page}})
 	w.must(err)
 	items, err = w.s.Items(w.Context(), []storage.ItemsQuery{{Folder: f.Key(), Page: page}})

@@ -19,19 +19,19 @@ func countsMatchStates(w *world) {
 		{"a like", like(alice, s, 1), 0, 1, 0, 0},
 		{"the same like again", like(alice, s, 2), 0, 1, 0, 0},
 		{"another's like", like(bob, s, 3), 0, 2, 0, 0},
-		{"a dislike in place of a like", react(alice, s, storage.Dislike, 4), 0, 1, 1, 0},
-		{"no reaction any more", react(alice, s, storage.NoReaction, 5), 0, 1, 0, 0},
-		{"none twice", react(alice, s, storage.NoReaction, 6), 0, 1, 0, 0},
-		{"none as the first word", react(user("carol"), s, storage.NoReaction, 7), 0, 1, 0, 0},
+		{"a dislike in place of a like", React(alice, s, storage.Dislike, 4), 0, 1, 1, 0},
+		{"no reaction any more", React(alice, s, storage.NoReaction, 5), 0, 1, 0, 0},
+		{"none twice", React(alice, s, storage.NoReaction, 6), 0, 1, 0, 0},
+		{"none as the first word", React(user("carol"), s, storage.NoReaction, 7), 0, 1, 0, 0},
 		{"a read", read(alice, s, 1, 8, 8), 1, 1, 0, 0},
 		{"three reads", read(alice, s, 3, 9, 9), 4, 1, 0, 0},
 		{"two reads of the anonymous", read(user(""), s, 2, 9, 9), 6, 1, 0, 0},
-		{"collected", collect(alice, s, storage.DefaultFolderID, 10), 6, 1, 0, 1},
-		{"moved", collect(alice, s, f.FolderID, 11), 6, 1, 0, 1},
-		{"collected by another", collect(bob, s, storage.DefaultFolderID, 12), 6, 1, 0, 2},
-		{"uncollected", collect(alice, s, "", 13), 6, 1, 0, 1},
-		{"uncollected twice", collect(alice, s, "", 14), 6, 1, 0, 1},
-		{"an older collection comes late", collect(alice, s, f.FolderID, 12), 6, 1, 0, 1},
+		{"collected", Collect(alice, s, storage.DefaultFolderID, 10), 6, 1, 0, 1},
+		{"moved", Collect(alice, s, f.FolderID, 11), 6, 1, 0, 1},
+		{"collected by another", Collect(bob, s, storage.DefaultFolderID, 12), 6, 1, 0, 2},
+		{"uncollected", Collect(alice, s, "", 13), 6, 1, 0, 1},
+		{"uncollected twice", Collect(alice, s, "", 14), 6, 1, 0, 1},
+		{"an older collection comes late", Collect(alice, s, f.FolderID, 12), 6, 1, 0, 1},
 	} {
 		w.persist(step.action)
 		w.Log(step.name)
@@ -42,8 +42,8 @@ func countsMatchStates(w *world) {
 	// All of these actions in one message, in any order, have the same result.
 	t := video("2")
 	w.persist(
-		collect(alice, t, "", 13), react(alice, t, storage.NoReaction, 5), like(alice, t, 1), collect(alice, t, f.FolderID, 11),
-		like(bob, t, 3), read(alice, t, 3, 9, 9), collect(bob, t, storage.DefaultFolderID, 12), react(alice, t, storage.Dislike, 4),
+		Collect(alice, t, "", 13), React(alice, t, storage.NoReaction, 5), like(alice, t, 1), Collect(alice, t, f.FolderID, 11),
+		like(bob, t, 3), read(alice, t, 3, 9, 9), Collect(bob, t, storage.DefaultFolderID, 12), React(alice, t, storage.Dislike, 4),
 		read(user(""), t, 2, 9, 9), read(alice, t, 1, 8, 8),
 	)
 	w.wantCounts(t, 6, 1, 0, 1)
@@ -62,17 +62,17 @@ func countVersionsOnlyRise(w *world) {
 		rises  bool
 		action storage.Action
 	}{
-		{"none as the first word", false, react(alice, s, storage.NoReaction, 1)},
+		{"none as the first word", false, React(alice, s, storage.NoReaction, 1)},
 		{"a like", true, like(alice, s, 2)},
 		{"the same like again", false, like(alice, s, 3)},
-		{"an older word", false, react(alice, s, storage.Dislike, 2)},
-		{"a dislike", true, react(alice, s, storage.Dislike, 4)},
-		{"none", true, react(alice, s, storage.NoReaction, 5)},
+		{"an older word", false, React(alice, s, storage.Dislike, 2)},
+		{"a dislike", true, React(alice, s, storage.Dislike, 4)},
+		{"none", true, React(alice, s, storage.NoReaction, 5)},
 		{"a read", true, read(alice, s, 1, 1, 1)},
-		{"collected", true, collect(alice, s, storage.DefaultFolderID, 6)},
-		{"moved: the count stays, the state does not", true, collect(alice, s, f.FolderID, 7)},
-		{"collected there again", false, collect(alice, s, f.FolderID, 8)},
-		{"uncollected", true, collect(alice, s, "", 9)},
+		{"collected", true, Collect(alice, s, storage.DefaultFolderID, 6)},
+		{"moved: the count stays, the state does not", true, Collect(alice, s, f.FolderID, 7)},
+		{"collected there again", false, Collect(alice, s, f.FolderID, 8)},
+		{"uncollected", true, Collect(alice, s, "", 9)},
 	} {
 		outcome := w.persist(step.action)
 		now := w.counts(s)
@@ -90,12 +90,12 @@ func countVersionsOnlyRise(w *world) {
 
 func latestVersionWins(w *world) {
 	alice, s := user("alice"), video("1")
-	w.persist(react(alice, s, storage.Dislike, 20))
+	w.persist(React(alice, s, storage.Dislike, 20))
 	w.persist(like(alice, s, 10))
 	w.equal("the reaction after an older action", *w.states(alice, s).Liked, storage.Liked{User: alice, Subject: s, Reaction: storage.Dislike, Version: 20})
 	w.persist(like(alice, s, 20))
 	w.equal("the reaction after another action of the same version", w.states(alice, s).Liked.Reaction, storage.Dislike)
-	w.persist(like(alice, s, 30), react(alice, s, storage.NoReaction, 31), react(alice, s, storage.Dislike, 29))
+	w.persist(like(alice, s, 30), React(alice, s, storage.NoReaction, 31), React(alice, s, storage.Dislike, 29))
 	got := w.states(alice, s)
 	w.equal("the reaction after it was cleared", got.Liked, nil)
 	w.equal("the version of the clear", got.Reaction.Version(), int64(31))
@@ -105,7 +105,7 @@ func latestVersionWins(w *world) {
 	w.wantCounts(s, 0, 1, 0, 0)
 
 	// Each kind of state has versions of its own.
-	w.persist(collect(alice, s, storage.DefaultFolderID, 1))
+	w.persist(Collect(alice, s, storage.DefaultFolderID, 1))
 	w.equal("the collection", *w.states(alice, s).Collected,
 		storage.Collected{User: alice, Subject: s, FolderID: storage.DefaultFolderID, Version: 1})
 }
@@ -122,17 +122,17 @@ func readsAddUp(w *world) {
 func outcomeIsTheLatestState(w *world) {
 	alice, bob, s, t := user("alice"), user("bob"), video("1"), video("2")
 	f := w.newFolder(alice, "Films")
-	w.persist(like(alice, s, 10), like(bob, s, 10), collect(alice, s, f.FolderID, 10))
+	w.persist(like(alice, s, 10), like(bob, s, 10), Collect(alice, s, f.FolderID, 10))
 
 	got := w.persist(
-		react(alice, s, storage.Dislike, 20),        // changes
+		React(alice, s, storage.Dislike, 20),        // changes
 		like(bob, s, 30),                            // newer, but the same reaction
-		react(bob, t, storage.NoReaction, 5),        // the first action on this state, and no reaction
-		collect(alice, s, "", 5),                    // older than what is stored
-		collect(bob, t, "gone", 40),                 // goes to the default folder
+		React(bob, t, storage.NoReaction, 5),        // the first action on this state, and no reaction
+		Collect(alice, s, "", 5),                    // older than what is stored
+		Collect(bob, t, "gone", 40),                 // goes to the default folder
 		read(alice, t, 3, 1, 2),                     // reads are not in Applied
-		react(alice, s, storage.NoReaction, 15),     // older than another action of the batch
-		collect(bob, t, storage.DefaultFolderID, 2), // older than another action of the batch
+		React(alice, s, storage.NoReaction, 15),     // older than another action of the batch
+		Collect(bob, t, storage.DefaultFolderID, 2), // older than another action of the batch
 	)
 	set := func(r storage.Reaction, version int64) storage.Register {
 		return storage.Register{Value: r, Set: version}
@@ -158,7 +158,7 @@ func invalidActionPersistsNothing(w *world) {
 		like(user(""), s, 2),
 		like(storage.User{Tenant: "other", UserID: "alice"}, s, 2),
 		like(alice, video(""), 2),
-		react(alice, s, 3, 2),
+		React(alice, s, 3, 2),
 		read(alice, s, 0, 1, 2),
 	} {
 		m := w.message(good, bad)
@@ -178,7 +178,7 @@ func invalidActionPersistsNothing(w *world) {
 func redeliveredMessageCountsOnce(w *world) {
 	alice, s := user("alice"), video("1")
 	first := w.message(read(alice, s, 2, 1, 1), like(alice, s, 1))
-	second := w.message(read(alice, s, 3, 2, 2), react(alice, s, storage.Dislike, 2))
+	second := w.message(read(alice, s, 3, 2, 2), React(alice, s, storage.Dislike, 2))
 	third := w.message(read(alice, s, 5, 3, 3))
 
 	w.equal("skipped of two new", w.persistMessages(first, second).Skipped, 0)
@@ -198,7 +198,7 @@ func redeliveredMessageCountsOnce(w *world) {
 
 	// If an action arrives again in another message, its version decides whether it
 	// counts.
-	w.equal("skipped", w.persist(react(alice, s, storage.Dislike, 2), like(alice, s, 1)).Skipped, 0)
+	w.equal("skipped", w.persist(React(alice, s, storage.Dislike, 2), like(alice, s, 1)).Skipped, 0)
 	w.wantCounts(s, 17, 0, 1, 0)
 	w.verified()
 }
@@ -268,7 +268,7 @@ func markIsInsideTheTransaction(w *world) {
 	before := w.counts(s)
 
 	refused := errors.New("refused")
-	m := w.message(react(alice, s, storage.Dislike, 2), collect(alice, s, storage.DefaultFolderID, 2))
+	m := w.message(React(alice, s, storage.Dislike, 2), Collect(alice, s, storage.DefaultFolderID, 2))
 	var marked storage.Outcome
 	_, err := w.s.Persist(w.Context(), []storage.Message{m}, func(ctx context.Context, o storage.Outcome) error {
 		marked = o
@@ -318,7 +318,7 @@ func untimed(o storage.Outcome) storage.Outcome {
 func persistedSurvivesReopen(w *world) {
 	alice, s := user("alice"), video("1")
 	f := w.newFolder(alice, "Films")
-	m := w.message(like(alice, s, 1), collect(alice, s, f.FolderID, 2), read(alice, s, 3, 4, 5), follow(alice, s, 6))
+	m := w.message(like(alice, s, 1), Collect(alice, s, f.FolderID, 2), read(alice, s, 3, 4, 5), follow(alice, s, 6))
 	w.persistMessages(m)
 	counts, states, folder := w.counts(s), w.states(alice, s), w.folder(f.Key())
 

@@ -14,7 +14,7 @@ import (
 func resultsFollowTheOrderOfKeys(w *world) {
 	alice, bob := user("alice"), user("bob")
 	a, b, unknown := video("a"), video("b"), video("unknown")
-	w.persist(like(alice, a, 10), like(bob, a, 11), like(alice, b, 12), read(bob, b, 3, 13, 14), collect(alice, b, "default", 15))
+	w.persist(like(alice, a, 10), like(bob, a, 11), like(alice, b, 12), read(bob, b, 3, 13, 14), Collect(alice, b, "default", 15))
 
 	interactives, err := w.s.Interactives(w.Context(), alice, []storage.Subject{b, unknown, a, b}, storage.AllKinds)
 	w.must(err)
@@ -102,7 +102,7 @@ func awkwardKeysAreDistinct(w *world) {
 	ids = slices.DeleteFunc(ids, func(id string) bool { return video(id).Validate() != nil })
 	actions := make([]storage.Action, 0, 4*len(ids))
 	for i, id := range ids {
-		actions = append(actions, like(user(id), video(id), int64(i+1)), collect(user(id), video(id), "default", int64(i+1)))
+		actions = append(actions, like(user(id), video(id), int64(i+1)), Collect(user(id), video(id), "default", int64(i+1)))
 		actions = append(actions, read(user(id), video(id), 1, 1, int64(i+1)), follow(user(id), video(id), int64(i+1)))
 	}
 	w.persist(actions...)
@@ -135,7 +135,7 @@ func anonymousViewersHaveNoStates(w *world) {
 
 func onlyRequestedKindsAreReturned(w *world) {
 	alice, s := user("alice"), video("1")
-	w.persist(like(alice, s, 5), collect(alice, s, "default", 6), read(alice, s, 1, 7, 7), follow(alice, s, 8))
+	w.persist(like(alice, s, 5), Collect(alice, s, "default", 6), read(alice, s, 1, 7, 7), follow(alice, s, 8))
 	for kinds := range storage.AllKinds + 1 {
 		want := [4]bool{kinds.Has(storage.KindReaction), kinds.Has(storage.KindCollection), kinds.Has(storage.KindRead), kinds.Has(storage.KindFollow)}
 		i, err := w.s.Interactives(w.Context(), alice, []storage.Subject{s}, kinds)
@@ -152,7 +152,7 @@ func tenantsAreWalledOff(w *world) {
 	alice, other := user("alice"), storage.User{Tenant: "other", UserID: "alice"}
 	s, t := video("1"), storage.Subject{Tenant: "other", Biz: "video", BizID: "1"}
 	f := w.newFolder(alice, "Films")
-	w.persist(like(alice, s, 10), collect(alice, s, f.FolderID, 11), read(alice, s, 2, 12, 12), read(user(""), s, 1, 9, 9), follow(alice, s, 13))
+	w.persist(like(alice, s, 10), Collect(alice, s, f.FolderID, 11), read(alice, s, 2, 12, 12), read(user(""), s, 1, 9, 9), follow(alice, s, 13))
 	before := w.counts(s)
 
 	w.equal("the other's counts", w.counts(t), storage.Counts{})
@@ -184,7 +184,7 @@ func tenantsAreWalledOff(w *world) {
 	_, _, err = w.s.EmptyFolder(w.Context(), stolen, "", storage.Time(20), 10, nil)
 	w.wantError("EmptyFolder from another tenant", err, storage.ErrNotFound)
 	w.wantError("DeleteFolder from another tenant", w.s.DeleteFolder(w.Context(), stolen, "", storage.Time(1)), storage.ErrNotFound)
-	w.persist(react(other, t, storage.Dislike, 30), collect(other, t, f.FolderID, 31), read(other, t, 7, 32, 32), unfollow(other, t, 33))
+	w.persist(React(other, t, storage.Dislike, 30), Collect(other, t, f.FolderID, 31), read(other, t, 7, 32, 32), unfollow(other, t, 33))
 	w.equal("counts here", w.counts(s), before)
 	w.equal("the collection there", w.states(other, t).Collected.FolderID, storage.DefaultFolderID)
 	w.equal("the reaction here", w.states(alice, s).Liked.Reaction, storage.Like)

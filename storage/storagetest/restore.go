@@ -27,7 +27,7 @@ func restoredFoldersKeepTheirNames(w *world) {
 	w.must(w.s.DeleteFolder(w.Context(), storage.FolderKey{Owner: alice, FolderID: "c"}, "", storage.Time(100)))
 	w.restore(&storage.Archive{Folders: []storage.Folder{f("c", "Back", 99)}})
 	w.equal("a folder that was deleted later", w.folder(storage.FolderKey{Owner: alice, FolderID: "c"}), nil)
-	w.restore(&storage.Archive{Actions: []storage.Action{collect(alice, video("1"), "a", 50)}})
+	w.restore(&storage.Archive{Actions: []storage.Action{Collect(alice, video("1"), "a", 50)}})
 	w.equal("items of a restored folder", w.folder(storage.FolderKey{Owner: alice, FolderID: "a"}).ItemCount, int64(1))
 
 	bob := user("bob")

@@ -406,15 +406,17 @@ func video(id string) storage.Subject {
 	return storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: id}
 }
 
-func react(u storage.User, s storage.Subject, r storage.Reaction, version int64) storage.Action {
+// React returns an action that sets a user's reaction to a subject.
+func React(u storage.User, s storage.Subject, r storage.Reaction, version int64) storage.Action {
 	return storage.Action{User: u, Subject: s, Kind: storage.KindReaction, Reaction: r, Version: version}
 }
 
 func like(u storage.User, s storage.Subject, version int64) storage.Action {
-	return react(u, s, storage.Like, version)
+	return React(u, s, storage.Like, version)
 }
 
-func collect(u storage.User, s storage.Subject, folder string, version int64) storage.Action {
+// Collect returns an action that puts a subject into a folder of a user.
+func Collect(u storage.User, s storage.Subject, folder string, version int64) storage.Action {
 	return storage.Action{User: u, Subject: s, Kind: storage.KindCollection, FolderID: folder, Version: version}
 }
 

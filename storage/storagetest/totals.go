@@ -108,10 +108,10 @@ func declarationsAreChecked(w *world) {
 // author.
 func authorsReceiveLikes(w *world) {
 	alice, bob, s := user("alice"), user("bob"), video("1")
-	w.persist(like(alice, s, 1), like(user("carol"), s, 1), react(user("dave"), s, storage.Dislike, 1))
+	w.persist(like(alice, s, 1), like(user("carol"), s, 1), React(user("dave"), s, storage.Dislike, 1))
 	w.persist(declare(s, "bob", 5), like(user("dave"), s, 2))
 	w.equal("totals of an author declared after likes", w.totals(bob), storage.UserTotals{Works: 1, LikesReceived: 3})
-	w.persist(react(alice, s, storage.NoReaction, 3), like(bob, s, 3))
+	w.persist(React(alice, s, storage.NoReaction, 3), like(bob, s, 3))
 	w.equal("totals after one more like and one less", w.totals(bob), storage.UserTotals{Works: 1, LikesReceived: 3, Likes: 1})
 	w.persist(declare(s, "alice", 6), declare(video("2"), "alice", 6), like(alice, s, 4), like(bob, video("2"), 4))
 	w.equal("totals of the author before", w.totals(bob), storage.UserTotals{Likes: 2})
@@ -126,8 +126,8 @@ func totalsCountActionsOfUsers(w *world) {
 	alice, bob := user("alice"), user("bob")
 	films := w.newFolder(alice, "Films")
 	w.persist(
-		like(alice, video("1"), 1), like(alice, video("2"), 1), react(alice, video("3"), storage.Dislike, 1), read(alice, video("1"), 3, 1, 1),
-		collect(alice, video("1"), films.FolderID, 1), collect(alice, video("2"), films.FolderID, 1), collect(alice, video("3"), "default", 1),
+		like(alice, video("1"), 1), like(alice, video("2"), 1), React(alice, video("3"), storage.Dislike, 1), read(alice, video("1"), 3, 1, 1),
+		Collect(alice, video("1"), films.FolderID, 1), Collect(alice, video("2"), films.FolderID, 1), Collect(alice, video("3"), "default", 1),
 		follow(alice, video("1"), 1), follow(alice, bob.Subject(), 1), follow(user("carol"), bob.Subject(), 1), follow(bob, alice.Subject(), 1),
 	)
 	added, err := w.s.AddComments(w.Context(), []storage.NewComment{
@@ -144,7 +144,7 @@ func totalsCountActionsOfUsers(w *world) {
 	w.must(err)
 	w.equal("totals in the order asked", all, []storage.UserTotals{{}, want, {}, {}, want})
 
-	w.persist(react(alice, video("1"), storage.Dislike, 2), unfollow(alice, video("1"), 2), collect(alice, video("3"), films.FolderID, 2))
+	w.persist(React(alice, video("1"), storage.Dislike, 2), unfollow(alice, video("1"), 2), Collect(alice, video("3"), films.FolderID, 2))
 	_, _, err = w.s.EmptyFolder(w.Context(), films.Key(), storage.DefaultFolderID, storage.Time(3), 1, nil)
 	w.must(err)
 	_, _, err = w.s.EmptyFolder(w.Context(), films.Key(), "", storage.Time(3), 10, nil)
@@ -189,7 +189,7 @@ func worksAreNewestFirst(w *world) {
 
 func verifyRecountsTotals(w *world) {
 	alice := user("alice")
-	w.persist(like(alice, video("1"), 1), follow(alice, video("1"), 1), collect(alice, video("1"), storage.DefaultFolderID, 1),
+	w.persist(like(alice, video("1"), 1), follow(alice, video("1"), 1), Collect(alice, video("1"), storage.DefaultFolderID, 1),
 		declare(video("1"), "bob", 1), declare(video("2"), "bob", 1), like(user("carol"), video("2"), 1))
 	_, err := w.s.AddComments(w.Context(), []storage.NewComment{{Subject: video("1"), User: alice, Text: "one"}})
 	w.must(err)
@@ -276,8 +276,8 @@ func concurrentAuthorsAgree(w *world) {
 func publicCollectionsFollowTheirFolders(w *world) {
 	alice := user("alice")
 	films := w.newFolder(alice, "Films")
-	w.persist(collect(alice, video("1"), films.FolderID, 1), collect(alice, video("2"), films.FolderID, 1),
-		collect(alice, video("3"), storage.DefaultFolderID, 1))
+	w.persist(Collect(alice, video("1"), films.FolderID, 1), Collect(alice, video("2"), films.FolderID, 1),
+		Collect(alice, video("3"), storage.DefaultFolderID, 1))
 	want := func(what string, public int64) {
 		w.Helper()
 		w.equal("totals, "+what, w.totals(alice), storage.UserTotals{Collections: 3, PublicCollections: public})
@@ -291,7 +291,7 @@ func publicCollectionsFollowTheirFolders(w *world) {
 	want("all folders are private", 0)
 	show(films.Key(), true)
 	want("one folder is public", 2)
-	w.persist(collect(alice, video("2"), storage.DefaultFolderID, 2))
+	w.persist(Collect(alice, video("2"), storage.DefaultFolderID, 2))
 	want("an item moved to a private folder", 1)
 	show(defaultOf(alice), true)
 	want("all folders are public", 3)

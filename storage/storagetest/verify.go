@@ -22,9 +22,9 @@ func verifyFindsAndRepairs(w *world) {
 	s := []storage.Subject{video("0"), video("1"), video("2"), video("3")}
 	films, gone := w.newFolder(alice, "Films"), w.newFolder(alice, "Gone")
 	w.persist(
-		like(alice, s[0], 1), react(bob, s[0], storage.Dislike, 1), read(bob, s[0], 4, 1, 1),
+		like(alice, s[0], 1), React(bob, s[0], storage.Dislike, 1), read(bob, s[0], 4, 1, 1),
 		like(alice, s[1], 1), read(user(""), s[1], 2, 1, 1), like(bob, s[2], 1),
-		collect(alice, s[0], films.FolderID, 1), collect(alice, s[1], gone.FolderID, 1), collect(alice, s[2], gone.FolderID, 1),
+		Collect(alice, s[0], films.FolderID, 1), Collect(alice, s[1], gone.FolderID, 1), Collect(alice, s[2], gone.FolderID, 1),
 		follow(alice, s[0], 1), follow(bob, s[0], 1), follow(bob, s[1], 1), unfollow(alice, s[1], 1),
 	)
 	compared := int64(3*storage.CountsPerSubject + 3 + 2*storage.TotalsPerUser)
@@ -87,7 +87,7 @@ func verifyFindsAndRepairs(w *world) {
 	w.equal("items of the default folder", w.folder(defaultOf(alice)).ItemCount, int64(2))
 
 	// After the repair, everything works as before.
-	w.persist(like(bob, s[0], 9), collect(alice, s[1], "", 9))
+	w.persist(like(bob, s[0], 9), Collect(alice, s[1], "", 9))
 	w.verified()
 }
 
@@ -96,8 +96,8 @@ func verifyFindsAndRepairs(w *world) {
 func verifyMovesTheItemsOfSeveralFolders(w *world) {
 	alice := user("alice")
 	first, second := w.newFolder(alice, "First"), w.newFolder(alice, "Second")
-	w.persist(collect(alice, video("1"), first.FolderID, 1), collect(alice, video("2"), second.FolderID, 1),
-		collect(alice, video("3"), second.FolderID, 1))
+	w.persist(Collect(alice, video("1"), first.FolderID, 1), Collect(alice, video("2"), second.FolderID, 1),
+		Collect(alice, video("3"), second.FolderID, 1))
 	w.db.Edit(w.T, `DELETE FROM folder WHERE name <> 'Default'`)
 	_, err := w.s.Verify(w.Context(), true, func(storage.Difference) error { return nil })
 	w.must(err)

@@ -13,13 +13,13 @@ func windowsAreCompleteOrMarkedIncomplete(w *world) {
 	theirs := storage.Subject{Tenant: foreign.Tenant, Biz: "video", BizID: "1"}
 	f := w.newFolder(alice, "Films")
 	w.persist(
-		like(alice, video("1"), 1), collect(alice, video("1"), f.FolderID, 2), react(alice, video("2"), storage.Dislike, 3),
-		like(alice, video("3"), 4), collect(alice, video("4"), storage.DefaultFolderID, 5), read(alice, video("5"), 1, 6, 6),
+		like(alice, video("1"), 1), Collect(alice, video("1"), f.FolderID, 2), React(alice, video("2"), storage.Dislike, 3),
+		like(alice, video("3"), 4), Collect(alice, video("4"), storage.DefaultFolderID, 5), read(alice, video("5"), 1, 6, 6),
 		like(alice, article, 7), like(bob, video("1"), 8),
 		like(foreign, theirs, 9),
 		follow(alice, video("1"), 12), follow(alice, video("6"), 13),
 	)
-	w.persist(react(alice, video("3"), storage.NoReaction, 10), collect(alice, video("4"), "", 11), follow(alice, video("3"), 14), unfollow(alice, video("6"), 15))
+	w.persist(React(alice, video("3"), storage.NoReaction, 10), Collect(alice, video("4"), "", 11), follow(alice, video("3"), 14), unfollow(alice, video("6"), 15))
 
 	videos := mirror.WindowKey{User: alice, Biz: "video"}
 	all := map[string]storage.States{
@@ -73,11 +73,11 @@ func statesIncludeTheVersionOfTheirCounts(w *world) {
 	liked, collected, read1, none := video("liked"), video("collected"), video("read"), video("none")
 	followed := video("followed")
 	w.persist(
-		like(alice, liked, 1), collect(alice, collected, storage.DefaultFolderID, 1), read(alice, read1, 1, 1, 1),
-		react(alice, none, storage.NoReaction, 1), follow(alice, followed, 1),
+		like(alice, liked, 1), Collect(alice, collected, storage.DefaultFolderID, 1), read(alice, read1, 1, 1, 1),
+		React(alice, none, storage.NoReaction, 1), follow(alice, followed, 1),
 	)
 	w.persist(like(bob, liked, 1), like(bob, collected, 1))
-	w.persist(like(bob, liked, 2), react(bob, liked, storage.Dislike, 3))
+	w.persist(like(bob, liked, 2), React(bob, liked, storage.Dislike, 3))
 
 	keys := []storage.StateKey{
 		{User: alice, Subject: liked},

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/port"
 	"ovation/storage"
 	"ovation/worker"
@@ -69,7 +70,7 @@ func startEPMD(t *testing.T) int {
 	t.Helper()
 	port := port.Free(t)
 	names := exec.Command("epmd", "-address", "127.0.0.1", "-port", strconv.Itoa(port))
-	must(t, names.Start())
+	must.Succeed(t, names.Start())
 	t.Cleanup(func() { _, _ = names.Process.Kill(), names.Wait() })
 	return port
 }
@@ -100,10 +101,10 @@ func (b *broker) start(t *testing.T) {
 	b.server.Env = b.env
 	b.server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	shell, err := b.server.StdinPipe()
-	must(t, err)
+	must.Succeed(t, err)
 	prints, err := b.server.StdoutPipe()
-	must(t, err)
-	must(t, b.server.Start())
+	must.Succeed(t, err)
+	must.Succeed(t, b.server.Start())
 	stopped, answers, server := make(chan error, 1), make(chan string, 1), b.server
 	b.shell, b.stopped, b.answers = shell, stopped, answers
 	go func() {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/worker"
 )
@@ -19,7 +20,7 @@ func changeTo(t *testing.T, opts Options, to int, drain Drain) Changed {
 	t.Helper()
 	opts.Partitions = to
 	changed, err := ChangePartitions(t.Context(), opts, drain)
-	must(t, err)
+	must.Succeed(t, err)
 	return changed
 }
 
@@ -130,8 +131,8 @@ func strayConsumer(t *testing.T, opts Options) (leave func()) {
 	t.Helper()
 	ch := channel(t, opts)
 	_, err := ch.Consume(opts.withDefaults().publishers(), "", false, false, false, false, nil)
-	must(t, err)
-	return func() { must(t, ch.Close()) }
+	must.Succeed(t, err)
+	return func() { must.Succeed(t, ch.Close()) }
 }
 
 func TestChangeOfPartitionsIsRefusedWhileAPublisherStays(t *testing.T) {
@@ -170,7 +171,7 @@ func TestChangeOfPartitionsThatWasKilledIsCompleted(t *testing.T) {
 	q := open(t, opts)
 	publish(t, q, 0, "queued")
 	_, err := channel(t, opts).QueueDelete(q.opts.gate(), false, false, false)
-	must(t, err)
+	must.Succeed(t, err)
 	refuses(t, opts, 3, "run it again")
 	await.That(t, "the publisher with the old number is disconnected", func() bool { return !q.Up() })
 	var got collector
@@ -226,7 +227,7 @@ func TestChangeOfPartitionsEmptiesUnusedQueues(t *testing.T) {
 	if err == nil {
 		err = q.send(t.Context(), q.opts.queue(2), sealed)
 	}
-	must(t, err)
+	must.Succeed(t, err)
 	changeTo(t, opts, 1, got.drain)
 	if !got.has("lost") {
 		t.Error("message lost of the unused queue was not persisted")

@@ -12,6 +12,7 @@ import (
 	"github.com/rabbitmq/amqp091-go"
 
 	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/worker"
 )
@@ -27,7 +28,7 @@ func ids(letters []DeadLetter) []string {
 func list(t *testing.T, d *DeadLetters, limit int) []DeadLetter {
 	t.Helper()
 	letters, err := d.List(t.Context(), limit)
-	must(t, err)
+	must.Succeed(t, err)
 	return letters
 }
 
@@ -39,7 +40,7 @@ func rejectAll(t *testing.T, q *Queue, ids ...string) {
 	deliveries := consumeUntil(ctx, t, q)
 	for _, id := range ids {
 		publish(t, q, worker.PartitionOf(message(id).Actions[0].Subject, q.Partitions()), id)
-		must(t, receive(t, deliveries).Reject(errors.New("no "+id)))
+		must.Succeed(t, receive(t, deliveries).Reject(errors.New("no "+id)))
 	}
 	cancel()
 	for range deliveries {
@@ -53,13 +54,13 @@ func TestReplayedCoverJobIsForced(t *testing.T) {
 	q := open(t, opts)
 	job := storage.Message{ID: "job", Cover: storage.VideoKey{Tenant: storage.DefaultTenant, Number: 1}}
 	_, err := q.Publish(t.Context(), 0, job)
-	must(t, err)
+	must.Succeed(t, err)
 	deliveries := consume(t, q)
 	first := receive(t, deliveries)
 	if first.Message().Forced {
 		t.Error("the first delivery is forced, want it not forced")
 	}
-	must(t, first.Reject(errors.New("no picture")))
+	must.Succeed(t, first.Reject(errors.New("no picture")))
 	n, err := openDead(t, opts).Replay(t.Context(), false, func(DeadLetter) bool { return true })
 	if n != (Replayed{Queued: 1}) || err != nil {
 		t.Errorf("Replay: got %+v, %v, want 1 queued", n, err)
@@ -68,7 +69,7 @@ func TestReplayedCoverJobIsForced(t *testing.T) {
 	if m := again.Message(); !m.Forced || m.Cover != job.Cover {
 		t.Errorf("the replayed job is %+v, want it forced", m)
 	}
-	must(t, again.Ack())
+	must.Succeed(t, again.Ack())
 }
 
 func TestDeadLettersAreListedShownReplayedAndDropped(t *testing.T) {
@@ -125,7 +126,7 @@ func TestUnreadableMessageIsDeadLetteredWithItsReason(t *testing.T) {
 		{MessageId: "empty"},
 		{MessageId: "\x1b[31m evil", ContentType: "text/plain", Body: []byte("hello, of another program")},
 	} {
-		must(t, q.send(t.Context(), q.opts.queue(0), m))
+		must.Succeed(t, q.send(t.Context(), q.opts.queue(0), m))
 	}
 	publish(t, q, 0, "next")
 	deliveries := consume(t, q)
@@ -175,8 +176,8 @@ func TestOldReadsAreReplayedWhenForcedOnly(t *testing.T) {
 		at      time.Time
 	}{{read, long}, {forever, long}, {message("like"), long}, {young, long.Add(time.Hour)}} {
 		sealed, err := newPublishing(m.message, m.at)
-		must(t, err)
-		must(t, q.send(t.Context(), q.opts.dead(), sealed))
+		must.Succeed(t, err)
+		must.Succeed(t, q.send(t.Context(), q.opts.dead(), sealed))
 	}
 	dead := openDead(t, opts)
 	all := func(DeadLetter) bool { return true }
@@ -208,7 +209,7 @@ func TestMessageDeliveredTooOftenIsDeadLettered(t *testing.T) {
 	publish(t, q, 0, "deadly")
 	deliveries := consume(t, q)
 	for range 3 {
-		must(t, receive(t, deliveries).Requeue())
+		must.Succeed(t, receive(t, deliveries).Requeue())
 	}
 	dead := openDead(t, opts)
 	await.That(t, "the message is dead-lettered", func() bool { return len(list(t, dead, 1)) == 1 })
@@ -228,7 +229,7 @@ func TestRejectWithoutRoomForACopyLosesNothing(t *testing.T) {
 	q.window <- struct{}{} // no message can be published
 	err := d.Reject(errors.New("for the log only"))
 	<-q.window
-	must(t, err)
+	must.Succeed(t, err)
 	dead := openDead(t, opts)
 	await.That(t, "the broker dead-letters the message", func() bool { return len(list(t, dead, 1)) == 1 })
 	if l := list(t, dead, 1)[0]; l.ID != "bad" || !strings.Contains(l.Reason, "the worker's log") {
@@ -257,8 +258,8 @@ func TestManyDeadLetters(t *testing.T) {
 	for i := range 300 {
 		want = append(want, fmt.Sprint(i))
 		sealed, err := newPublishing(message(want[i]), time.Now())
-		must(t, err)
-		must(t, q.send(t.Context(), q.opts.dead(), sealed))
+		must.Succeed(t, err)
+		must.Succeed(t, q.send(t.Context(), q.opts.dead(), sealed))
 	}
 	dead := openDead(t, opts)
 	if got := ids(list(t, dead, 1000)); !slices.Equal(got, want) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rabbitmq/amqp091-go"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/worker/events"
 )
@@ -24,8 +25,8 @@ func eventMessages(keys ...string) (out []events.Message) {
 func bind(t *testing.T, channel *amqp091.Channel, opts Options, match string) string {
 	t.Helper()
 	q, err := channel.QueueDeclare("", false, true, true, false, nil)
-	must(t, err)
-	must(t, channel.QueueBind(q.Name, match, opts.exchange(), false, nil))
+	must.Succeed(t, err)
+	must.Succeed(t, channel.QueueBind(q.Name, match, opts.exchange(), false, nil))
 	return q.Name
 }
 
@@ -45,17 +46,17 @@ func TestEventsArePublishedToTheTopicExchange(t *testing.T) {
 	opts := options(t)
 	deleteExchange(t, opts)
 	q, ch := open(t, opts), channel(t, opts)
-	must(t, q.PublishEvents(t.Context(), eventMessages("default.video.liked"))) // no queue is bound
+	must.Succeed(t, q.PublishEvents(t.Context(), eventMessages("default.video.liked"))) // no queue is bound
 	all, likes := bind(t, ch, opts, "#"), bind(t, ch, opts, "*.*.liked")
 	keys := make([]string, 1000)
 	for i := range keys {
 		keys[i] = []string{"default.video.liked", "default.video.unliked"}[i%2]
 	}
-	must(t, q.PublishEvents(t.Context(), eventMessages(keys...)))
+	must.Succeed(t, q.PublishEvents(t.Context(), eventMessages(keys...)))
 	for name, want := range map[string]int{all: 1, likes: 2} {
 		for i := 0; i < len(keys); i += want {
 			d, there, err := ch.Get(name, true)
-			must(t, err)
+			must.Succeed(t, err)
 			if !there || d.MessageId != fmt.Sprint("e", i) || string(d.Body) != `{"n":`+fmt.Sprint(i)+`}` || d.RoutingKey != keys[i] ||
 				d.DeliveryMode != amqp091.Persistent || d.ContentType != events.ContentType {
 				t.Fatalf("got message %d: %+v", i, d)
@@ -66,14 +67,14 @@ func TestEventsArePublishedToTheTopicExchange(t *testing.T) {
 		}
 	}
 
-	must(t, ch.ExchangeDelete(opts.exchange(), false, false))
+	must.Succeed(t, ch.ExchangeDelete(opts.exchange(), false, false))
 	if err := q.PublishEvents(t.Context(), eventMessages("a.b.c")); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), opts.exchange()) {
 		t.Errorf("got the error %v without an exchange, want that it is unavailable", err)
 	}
 	publish(t, q, 0, "not-affected")
-	must(t, q.PublishEvents(t.Context(), eventMessages("a.b.c")))
+	must.Succeed(t, q.PublishEvents(t.Context(), eventMessages("a.b.c")))
 	again := bind(t, ch, opts, "#")
-	must(t, q.PublishEvents(t.Context(), eventMessages("a.b.c")))
+	must.Succeed(t, q.PublishEvents(t.Context(), eventMessages("a.b.c")))
 	if d, there, err := ch.Get(again, true); !there || err != nil || d.RoutingKey != "a.b.c" {
 		t.Errorf("got %+v, %v from the new exchange, want the event", d, err)
 	}
@@ -85,7 +86,7 @@ func TestAnotherExchangeIsRefused(t *testing.T) {
 	opts := options(t)
 	deleteExchange(t, opts)
 	q, ch := open(t, opts), channel(t, opts)
-	must(t, ch.ExchangeDeclare(opts.exchange(), amqp091.ExchangeFanout, true, false, false, false, nil))
+	must.Succeed(t, ch.ExchangeDeclare(opts.exchange(), amqp091.ExchangeFanout, true, false, false, false, nil))
 	err := q.PublishEvents(t.Context(), eventMessages("a.b.c"))
 	if want := opts.exchange() + " exists and is not a durable topic exchange"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got the error %v, want %q", err, want)
@@ -99,7 +100,7 @@ func TestEventsArePublishedAfterAnOutage(t *testing.T) {
 	opts := options(t)
 	deleteExchange(t, opts)
 	q := open(t, opts)
-	must(t, q.PublishEvents(t.Context(), eventMessages("a.b.c")))
+	must.Succeed(t, q.PublishEvents(t.Context(), eventMessages("a.b.c")))
 	q.publishing.disconnect()
 	for {
 		err := q.PublishEvents(t.Context(), eventMessages("a.b.c"))
@@ -110,7 +111,7 @@ func TestEventsArePublishedAfterAnOutage(t *testing.T) {
 			t.Fatalf("got the error %v, want that the broker is unavailable", err)
 		}
 	}
-	must(t, q.Close())
+	must.Succeed(t, q.Close())
 	if err := q.PublishEvents(t.Context(), eventMessages("a.b.c")); err == nil {
 		t.Error("got no error from a closed queue")
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/rabbitmq/amqp091-go"
 	"go.uber.org/goleak"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/worker"
 )
@@ -69,7 +70,7 @@ func deleteQueues(tb testing.TB, opts Options) {
 func dialed(tb testing.TB, opts Options) *brokerConn {
 	tb.Helper()
 	s, err := dial(context.Background(), opts.withDefaults(), "test")
-	must(tb, err)
+	must.Succeed(tb, err)
 	return s
 }
 
@@ -80,14 +81,14 @@ func channel(tb testing.TB, opts Options) *amqp091.Channel {
 	s := dialed(tb, opts)
 	tb.Cleanup(s.close)
 	ch, err := s.conn.Channel()
-	must(tb, err)
+	must.Succeed(tb, err)
 	return ch
 }
 
 func open(tb testing.TB, opts Options) *Queue {
 	tb.Helper()
 	q, err := Open(tb.Context(), opts)
-	must(tb, err)
+	must.Succeed(tb, err)
 	tb.Cleanup(func() {
 		if err := q.Close(); err != nil {
 			tb.Errorf("Close: %v", err)
@@ -99,7 +100,7 @@ func open(tb testing.TB, opts Options) *Queue {
 func openDead(tb testing.TB, opts Options) *DeadLetters {
 	tb.Helper()
 	d, err := OpenDeadLetters(tb.Context(), opts)
-	must(tb, err)
+	must.Succeed(tb, err)
 	tb.Cleanup(func() { _ = d.Close() })
 	return d
 }
@@ -227,9 +228,9 @@ type proxy struct {
 func through(tb testing.TB, opts Options) (*proxy, Options) {
 	tb.Helper()
 	at, err := url.Parse(opts.URL)
-	must(tb, err)
+	must.Succeed(tb, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(tb, err)
+	must.Succeed(tb, err)
 	p := &proxy{listener: listener, target: at.Host}
 	p.all.Go(p.accept)
 	tb.Cleanup(func() {
@@ -341,11 +342,4 @@ func (l *logBuffer) count(text string) int {
 		}
 	}
 	return n
-}
-
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
 }

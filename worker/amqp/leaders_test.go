@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/port"
 )
 
@@ -26,8 +27,8 @@ func startCluster(t *testing.T, n int) []*broker {
 		nodes = append(nodes, newBroker(bin, folder, names, []int{port.Free(t), port.Free(t)}))
 		config += fmt.Sprintf("cluster_formation.classic_config.nodes.%d = %s\n", i+1, nodes[i].node)
 	}
-	must(t, os.WriteFile(filepath.Join(folder, "rabbitmq.conf"), []byte(config), 0o600))
-	must(t, os.WriteFile(filepath.Join(folder, ".erlang.cookie"), []byte("OVATIONTESTS"), 0o400))
+	must.Succeed(t, os.WriteFile(filepath.Join(folder, "rabbitmq.conf"), []byte(config), 0o600))
+	must.Succeed(t, os.WriteFile(filepath.Join(folder, ".erlang.cookie"), []byte("OVATIONTESTS"), 0o400))
 	var starting sync.WaitGroup
 	for _, b := range nodes {
 		starting.Go(func() { b.start(t) })

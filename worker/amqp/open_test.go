@@ -14,6 +14,7 @@ import (
 
 	"github.com/rabbitmq/amqp091-go"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -24,7 +25,7 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 	with := func(change func(*url.URL)) func(*Options) {
 		return func(o *Options) {
 			at, err := url.Parse(o.URL)
-			must(t, err)
+			must.Succeed(t, err)
 			change(at)
 			o.URL = at.String()
 		}
@@ -78,7 +79,7 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 func unusedAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.Succeed(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -88,7 +89,7 @@ func unusedAddress(t *testing.T) string {
 func silentServer(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() { l.Close() })
 	return l.Addr().String()
 }
@@ -157,7 +158,7 @@ func TestQueuesOfAnEarlierReleaseAreUsed(t *testing.T) {
 		}
 		delete(queue.args, leaderLocator)
 		_, err := ch.QueueDeclare(queue.name, true, false, false, false, queue.args)
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	for range 2 {
 		q := open(t, opts)
@@ -170,7 +171,7 @@ func TestQueuesOfAnEarlierReleaseAreUsed(t *testing.T) {
 func TestAnotherTypeOfQueueIsRefused(t *testing.T) {
 	opts := options(t)
 	_, err := channel(t, opts).QueueDeclare(opts.queue(0), true, false, false, false, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	_, err = Open(t.Context(), opts)
 	if err == nil || !strings.Contains(err.Error(), opts.queue(0)) || !strings.Contains(err.Error(), "use another prefix") {
 		t.Errorf("Open with a classic queue in the way: got %v, want an error that names %s and says to use another prefix", err, opts.queue(0))

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/worker"
 )
@@ -137,7 +138,7 @@ func TestCloseEndsOverAStalledConnection(t *testing.T) {
 		_, err := q.Publish(context.Background(), 0, message("waits"))
 		done <- err
 	}()
-	must(t, q.Close())
+	must.Succeed(t, q.Close())
 	if err := <-done; err == nil {
 		t.Error("Publish over a stalled connection: got no error, want one")
 	}
@@ -223,7 +224,7 @@ func TestConsumerWithoutAQueueDeclaresItAgain(t *testing.T) {
 	q := open(t, opts)
 	deliveries := consume(t, q)
 	_, err := channel(t, opts).QueueDelete(q.opts.queue(1), false, false, false)
-	must(t, err)
+	must.Succeed(t, err)
 	for range deliveries { // ends, because one partition is no longer delivered
 	}
 	deliveries = consume(t, q) // declares the queue, to which nothing is published meanwhile
@@ -315,11 +316,11 @@ func TestLagIsTheAgeOfTheOldestUnsettledMessage(t *testing.T) {
 	if lag := opts.Metrics.lag(now); lag > now.Sub(begin)+time.Millisecond || lag < now.Sub(between) {
 		t.Errorf("got the lag %v, want %v to %v", lag, now.Sub(between), now.Sub(begin))
 	}
-	must(t, first.Ack())
+	must.Succeed(t, first.Ack())
 	if lag := opts.Metrics.lag(now); lag > now.Sub(between)+time.Millisecond {
 		t.Errorf("after the older of two was acknowledged: got the lag %v, want at most %v", lag, now.Sub(between))
 	}
-	must(t, second.Ack())
+	must.Succeed(t, second.Ack())
 	if n := opts.Metrics.unsettled(); n != 0 || opts.Metrics.lag(time.Now()) != 0 {
 		t.Errorf("got %d unsettled messages, the lag %v, want none", n, opts.Metrics.lag(time.Now()))
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/worker/queuetest"
 )
 
@@ -38,7 +39,7 @@ func deadReasons(t *testing.T, q queuetest.Queue, n int) map[string]string {
 	reasons := map[string]string{}
 	await.That(t, fmt.Sprintf("%d messages are dead-lettered", n), func() bool {
 		letters, err := dead.List(t.Context(), n)
-		must(t, err)
+		must.Succeed(t, err)
 		for _, l := range letters {
 			reasons[l.ID] = l.Reason
 		}
@@ -62,7 +63,7 @@ func TestQueueOfANameIsApart(t *testing.T) {
 	}
 	for i, q := range []*Queue{actions, jobs} {
 		deliveries, err := q.Consume(t.Context())
-		must(t, err)
+		must.Succeed(t, err)
 		if d := <-deliveries; d.Message().ID != fmt.Sprint("m", i) || d.Reject(errors.New("aside")) != nil {
 			t.Errorf("queue %d: got message %s, want m%d, rejected without an error", i, d.Message().ID, i)
 		}

@@ -17,19 +17,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/storage/sqlite"
 	"ovation/worker/events"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // database is a database whose changes are logged.
 type database struct {
@@ -45,8 +39,8 @@ func openDatabase(t *testing.T) *database {
 		Path:   filepath.Join(t.TempDir(), "ovation.db"),
 		Events: storage.EventOptions{Log: func(string, string) bool { return true }},
 	})
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Close()) })
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Succeed(t, s.Close()) })
 	return &database{Store: s, t: t}
 }
 
@@ -64,9 +58,9 @@ func (d *database) like(bizID string, users ...string) (ids []string) {
 		})
 	}
 	_, err := d.Persist(d.t.Context(), []storage.Message{message}, nil)
-	must(d.t, err)
+	must.Succeed(d.t, err)
 	stream, err := d.EventStream(d.t.Context())
-	must(d.t, err)
+	must.Succeed(d.t, err)
 	for i := range users {
 		ids = append(ids, events.Cursor{Stream: stream.ID, Position: stream.Last - int64(len(users)-1-i)}.String())
 	}
@@ -131,7 +125,7 @@ func TestAnotherConsumerContinues(t *testing.T) {
 	for more := true; more; {
 		var err error
 		more, err = second.Step(t.Context())
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	r.want(t, 1, 2, 3, 4, 5)
 	if _, err := first.Step(t.Context()); !errors.Is(err, storage.ErrLeaseLost) {
@@ -165,7 +159,7 @@ func TestLeaseIsHeldWhileEventsAreHandled(t *testing.T) {
 				t.Fatalf("another consumer: got the error %v, want that it has no lease", err)
 			}
 		}
-		must(t, <-stepped)
+		must.Succeed(t, <-stepped)
 		r.want(t, 1)
 	})
 }
@@ -182,7 +176,7 @@ func TestHandlerEndsWhenTheLeaseIsLost(t *testing.T) {
 			log.cut.Store(true)
 			time.Sleep(time.Minute)
 			_, err := d.LeaseEvents(ctx, "test", "another", time.Hour)
-			must(t, err)
+			must.Succeed(t, err)
 			log.cut.Store(false)
 			<-ctx.Done()
 			return ctx.Err()
@@ -210,7 +204,7 @@ func TestPositionNeverGoesBack(t *testing.T) {
 			for more := true; more; {
 				var err error
 				more, err = second.Step(ctx)
-				must(t, err)
+				must.Succeed(t, err)
 			}
 			second.Release(ctx)
 			log.cut.Store(false)
@@ -249,15 +243,15 @@ func TestPrunedEventsAreSkipped(t *testing.T) {
 	c := events.NewConsumer(events.ConsumerOptions{Name: "test", Log: d, Handler: r, Logger: quiet(), Registry: registry})
 	for range 2 {
 		_, err := c.Step(t.Context())
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	d.like("2", "a")
 	_, err := d.PruneEvents(t.Context(), -time.Hour)
-	must(t, err)
+	must.Succeed(t, err)
 	d.like("3", "a")
 	for more := true; more; {
 		more, err = c.Step(t.Context())
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	r.want(t, 1, 3)
 	for name, want := range map[string]float64{"ovation_events_gaps_total": 1, "ovation_events_handled_total": 2, "ovation_events_lag_seconds": 0} {
@@ -274,7 +268,7 @@ func metric(t *testing.T, registry *prometheus.Registry, name string) (sum float
 		t.Fatalf("there is no metric %s: %v", name, err)
 	}
 	families, err := registry.Gather()
-	must(t, err)
+	must.Succeed(t, err)
 	for _, family := range families {
 		if family.GetName() == name {
 			for _, m := range family.GetMetric() {
@@ -291,7 +285,7 @@ func TestLagIsTheAgeOfTheOldestEvent(t *testing.T) {
 	d := openDatabase(t)
 	d.like("1", "a")
 	page, err := d.Events(t.Context(), storage.EventsQuery{})
-	must(t, err)
+	must.Succeed(t, err)
 	now, registry := storage.Time(page.Events[0].At).Add(time.Minute), prometheus.NewRegistry()
 	r := &recorder{log: d, before: func(context.Context) error { return errors.New("fails") }}
 	c := events.NewConsumer(events.ConsumerOptions{
@@ -306,7 +300,7 @@ func TestLagIsTheAgeOfTheOldestEvent(t *testing.T) {
 	r.before = nil
 	for more := true; more; {
 		more, err = c.Step(t.Context())
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	if got := metric(t, registry, "ovation_events_lag_seconds"); got != 0 {
 		t.Errorf("got a lag of %v s after all was handled, want 0", got)

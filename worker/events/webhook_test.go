@@ -16,6 +16,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/seed"
 	"ovation/storage"
 	"ovation/worker/events"
@@ -83,12 +84,12 @@ func webhook(t *testing.T, options events.WebhookOptions) *events.Webhook {
 	t.Helper()
 	for _, text := range []string{firstSecret, secondSecret} {
 		secret, err := events.ParseSecret(text)
-		must(t, err)
+		must.Succeed(t, err)
 		options.Secrets = append(options.Secrets, secret)
 	}
 	options.Logger, options.MinBackoff, options.MaxBackoff = quiet(), time.Millisecond, 10*time.Millisecond
 	w, err := events.NewWebhook(options)
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(w.Close)
 	return w
 }
@@ -100,7 +101,7 @@ func consume(t *testing.T, d *database, w *events.Webhook) {
 	for more := true; more; {
 		var err error
 		more, err = c.Step(t.Context())
-		must(t, err)
+		must.Succeed(t, err)
 	}
 }
 
@@ -110,9 +111,9 @@ func TestWebhookIsSigned(t *testing.T) {
 	d, r := openDatabase(t), receive(t)
 	ids := d.like("1", "a")
 	page, err := d.Events(t.Context(), storage.EventsQuery{})
-	must(t, err)
+	must.Succeed(t, err)
 	want, err := events.Encode(page.Stream, &page.Events[0])
-	must(t, err)
+	must.Succeed(t, err)
 	r.set(func(_ http.ResponseWriter, request *http.Request, body string) int {
 		for _, secret := range []string{firstSecret, secondSecret} {
 			verifier, err := standardwebhooks.NewWebhook(secret)
@@ -191,7 +192,7 @@ func TestWebhookOutageLosesNothing(t *testing.T) {
 		t.Errorf("got the events %v, want %v", got, ids)
 	}
 	dead, err := d.DeadEvents(t.Context(), "", 10)
-	must(t, err)
+	must.Succeed(t, err)
 	if len(dead) != 0 {
 		t.Errorf("the events %+v are dead, want none", dead)
 	}
@@ -216,7 +217,7 @@ func TestRefusedEventsAreDeadLettered(t *testing.T) {
 		t.Errorf("got the events %v, want %v", got, want)
 	}
 	dead, err := d.DeadEvents(t.Context(), "", 10)
-	must(t, err)
+	must.Succeed(t, err)
 	if len(dead) != 1 || dead[0].Event.Subject.BizID != "bad" || dead[0].Consumer != w.Name() || dead[0].Reason != "the webhook answered 422 Unprocessable Entity" {
 		t.Errorf("the events %+v are dead, want the one about the subject bad", dead)
 	}
@@ -231,7 +232,7 @@ func TestAnswersOfWebhooks(t *testing.T) {
 	d := openDatabase(t)
 	d.like("1", "a")
 	page, err := d.Events(t.Context(), storage.EventsQuery{})
-	must(t, err)
+	must.Succeed(t, err)
 	for name, c := range map[string]struct {
 		answer func(w http.ResponseWriter) int
 		want   string

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"ovation/internal/testing/await"
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/postgrestest"
 	"ovation/internal/testing/seed"
 	"ovation/storage"
@@ -38,8 +39,8 @@ func databases(t *testing.T, now func() time.Time) map[string]func() store {
 	events := storage.EventOptions{Log: func(string, string) bool { return true }}
 	file, url := filepath.Join(t.TempDir(), "ovation.db"), postgrestest.Schema(t)
 	closed := func(s store, err error) store {
-		must(t, err)
-		t.Cleanup(func() { must(t, s.Close()) })
+		must.Succeed(t, err)
+		t.Cleanup(func() { must.Succeed(t, s.Close()) })
 		return s
 	}
 	return map[string]func() store{
@@ -49,13 +50,6 @@ func databases(t *testing.T, now func() time.Time) map[string]func() store {
 		"Postgres": func() store {
 			return closed(postgres.Open(t.Context(), postgres.Options{URL: url, Now: now, Events: events}))
 		},
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -99,7 +93,7 @@ func (h *hour) act(t *testing.T, s storage.Store) {
 		message.Comments = []storage.PastComment{{Subject: actions[0].Subject, User: storage.User{Tenant: storage.DefaultTenant, UserID: "user-1"}, Text: "text", At: storage.Micros(h.now)}}
 	}
 	_, err := s.Persist(t.Context(), []storage.Message{message}, nil)
-	must(t, err)
+	must.Succeed(t, err)
 }
 
 // weights are what events, and values of reactions, count in a recount.
@@ -123,7 +117,7 @@ func recount(t *testing.T, log storage.EventLog, q storage.TrendingQuery, weight
 	scores := map[string]int64{}
 	for after := int64(0); ; {
 		page, err := log.Events(t.Context(), storage.EventsQuery{After: after, Tenant: q.Tenant, Biz: q.Biz})
-		must(t, err)
+		must.Succeed(t, err)
 		for i := range page.Events {
 			e := &page.Events[i]
 			if at := storage.Time(min(e.At, storage.Micros(now))); q.Window.Bucket(at) >= q.Window.Oldest(now) {
@@ -154,7 +148,7 @@ func trending(t *testing.T, s storage.Store, q storage.TrendingQuery) (out []str
 	t.Helper()
 	q.First = 100
 	pages, err := s.Trending(t.Context(), []storage.TrendingQuery{q})
-	must(t, err)
+	must.Succeed(t, err)
 	for _, e := range pages[0].Entries {
 		out = append(out, fmt.Sprint(e.Subject.BizID, ":", e.Score))
 	}
@@ -180,7 +174,7 @@ func everything(t *testing.T, c *events.Consumer) {
 // the log.
 func TestTrendsEqualARecount(t *testing.T) {
 	configured, err := policy.Parse("ovation.yaml", []byte("defaults: {trending: {weights: {dislike: -3, follow: 7, comment: 4}}}"))
-	must(t, err)
+	must.Succeed(t, err)
 	weights := weightsOf(1, 5, -3, 10, 7, 4)
 	var h *hour
 	for name, open := range databases(t, func() time.Time { return h.now }) {
@@ -215,7 +209,7 @@ func TestTrendsEqualARecount(t *testing.T) {
 					c = start()
 				case 2:
 					_, err := c.Step(t.Context())
-					must(t, err)
+					must.Succeed(t, err)
 				}
 			}
 			compare()
@@ -276,13 +270,13 @@ func TestDeletionsAndPrunedEvents(t *testing.T) {
 			s := open()
 			alice := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
 			published, _, err := s.PublishVideo(t.Context(), storage.NewVideo{Author: alice, Title: "clip", File: "0123456789abcdef", Format: storage.MP4, Bytes: 1}, nil)
-			must(t, err)
+			must.Succeed(t, err)
 			video := published.Video.Key().Subject()
 			like := func(id string, on storage.Subject) {
 				_, err := s.Persist(t.Context(), []storage.Message{{ID: id, Actions: []storage.Action{
 					{User: alice, Subject: on, Kind: storage.KindReaction, Reaction: storage.Like, Version: storage.Micros(time.Now())},
 				}}}, nil)
-				must(t, err)
+				must.Succeed(t, err)
 			}
 			like("1", video)
 			c := New(Options{Store: s, Logger: slog.New(slog.DiscardHandler)})
@@ -292,13 +286,13 @@ func TestDeletionsAndPrunedEvents(t *testing.T) {
 				t.Errorf("got %v, want %v", got, want)
 			}
 			_, _, err = s.DeleteVideo(t.Context(), storage.VideoDeletion{Key: published.Video.Key(), By: alice}, nil)
-			must(t, err)
+			must.Succeed(t, err)
 			if got := trending(t, s, q); len(got) > 0 {
 				t.Errorf("after the deletion: got %v, want nothing", got)
 			}
 			like("2", storage.Subject{Tenant: alice.Tenant, Biz: storage.BizVideo, BizID: "pruned"})
 			_, err = s.PruneEvents(t.Context(), -time.Hour)
-			must(t, err)
+			must.Succeed(t, err)
 			like("3", storage.Subject{Tenant: alice.Tenant, Biz: storage.BizVideo, BizID: "kept"})
 			everything(t, c)
 			if got, want := trending(t, s, q), []string{"kept:5"}; !slices.Equal(got, want) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/port"
 )
 
@@ -46,11 +47,11 @@ func (d *daemon) start(t *testing.T) {
 	t.Helper()
 	d.process = d.command()
 	log, err := os.OpenFile(filepath.Join(d.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
-	must(t, err)
+	must.Succeed(t, err)
 	defer log.Close()
 	d.process.Dir, d.process.Stdout, d.process.Stderr = d.dir, log, log
 	d.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: unprivileged()}
-	must(t, d.process.Start())
+	must.Succeed(t, d.process.Start())
 }
 
 // kill kills the server and all processes that the server has started, as the loss of
@@ -107,7 +108,7 @@ func (c *cluster) environment(more ...string) []string {
 func startCluster(t *testing.T) *servers {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "ovation-cluster-") //nolint:usetesting // the user nobody cannot enter the folders of a test
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the logs of the servers are in %s", folder)
@@ -115,7 +116,7 @@ func startCluster(t *testing.T) *servers {
 			_ = os.RemoveAll(folder)
 		}
 	})
-	must(t, os.Chmod(folder, 0o777))
+	must.Succeed(t, os.Chmod(folder, 0o777))
 	c := &cluster{dir: folder}
 	s := &servers{dir: folder, urls: map[string]string{}, cluster: c}
 	var all sync.WaitGroup
@@ -134,8 +135,8 @@ func startCluster(t *testing.T) *servers {
 func (c *cluster) newDaemon(t *testing.T, name string) *daemon {
 	t.Helper()
 	d := &daemon{port: port.Free(t), dir: filepath.Join(c.dir, name)}
-	must(t, os.Mkdir(d.dir, 0o777))
-	must(t, os.Chmod(d.dir, 0o777))
+	must.Succeed(t, os.Mkdir(d.dir, 0o777))
+	must.Succeed(t, os.Chmod(d.dir, 0o777))
 	t.Cleanup(d.kill)
 	return d
 }
@@ -162,7 +163,7 @@ func (c *cluster) startRedis(t *testing.T) string {
 		awaitCondition(t, "Redis answers", func() bool { return c.redisCLI(i, "PING") == "PONG" })
 	}
 	_, err := c.runTool("redis-cli", append(create, "--cluster-replicas", "1", "--cluster-yes")...)
-	must(t, err)
+	must.Succeed(t, err)
 	c.awaitRedis(t)
 	return "redis://" + c.redisAddress(0) + "?addr=" + c.redisAddress(1) + "&addr=" + c.redisAddress(2)
 }
@@ -227,9 +228,9 @@ func (c *cluster) startRabbitMQ(t *testing.T) string {
 	}
 	epmd := port.Free(t)
 	t.Cleanup(func() { _ = exec.Command("epmd", "-port", strconv.Itoa(epmd), "-kill").Run() }) // after the RabbitMQ nodes have exited
-	must(t, os.WriteFile(filepath.Join(c.dir, ".erlang.cookie"), []byte("OVATIONFAULTS"), 0o400))
+	must.Succeed(t, os.WriteFile(filepath.Join(c.dir, ".erlang.cookie"), []byte("OVATIONFAULTS"), 0o400))
 	if u := unprivileged(); u != nil {
-		must(t, os.Chown(filepath.Join(c.dir, ".erlang.cookie"), int(u.Uid), int(u.Gid)))
+		must.Succeed(t, os.Chown(filepath.Join(c.dir, ".erlang.cookie"), int(u.Uid), int(u.Gid)))
 	}
 	var hosts []string
 	for i := range c.rabbitmq {
@@ -241,8 +242,8 @@ func (c *cluster) startRabbitMQ(t *testing.T) string {
 		for j := range c.rabbitmq {
 			conf += fmt.Sprintf("cluster_formation.classic_config.nodes.%d = faults%d@localhost\n", j+1, j)
 		}
-		must(t, os.WriteFile(filepath.Join(d.dir, "rabbitmq.conf"), []byte(conf), 0o644))
-		must(t, os.WriteFile(filepath.Join(d.dir, "plugins"), []byte("[]."), 0o644))
+		must.Succeed(t, os.WriteFile(filepath.Join(d.dir, "rabbitmq.conf"), []byte(conf), 0o644))
+		must.Succeed(t, os.WriteFile(filepath.Join(d.dir, "plugins"), []byte("[]."), 0o644))
 		d.command = func() *exec.Cmd {
 			command := exec.Command(server)
 			command.Env = c.environment("ERL_EPMD_PORT="+strconv.Itoa(epmd), "ERL_EPMD_ADDRESS=127.0.0.1",
@@ -267,7 +268,7 @@ func (c *cluster) startRabbitMQ(t *testing.T) string {
 func startTCPBalancer(t *testing.T, hosts []string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.Succeed(t, err)
 	var all sync.WaitGroup
 	open := make(map[net.Conn]bool)
 	var mu sync.Mutex
@@ -353,7 +354,7 @@ func failOverRabbitMQ(t *testing.T, s *installation) {
 func postgresBinDir(t *testing.T) string {
 	t.Helper()
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/pg_basebackup")
-	must(t, err)
+	must.Succeed(t, err)
 	if path, err := exec.LookPath("pg_basebackup"); err == nil && len(found) == 0 {
 		found = append(found, path)
 	}
@@ -379,12 +380,12 @@ func (c *cluster) startPostgres(t *testing.T) string {
 	}
 	data := filepath.Join(c.postgres[0].dir, "data")
 	_, err := c.runTool(filepath.Join(bin, "initdb"), "-D", data, "-U", "ovation", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-	must(t, err)
+	must.Succeed(t, err)
 	file, err := os.OpenFile(filepath.Join(data, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
-	must(t, err)
+	must.Succeed(t, err)
 	_, err = file.WriteString("listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nmax_connections = 200\ndynamic_shared_memory_type = mmap\nwal_keep_size = 256MB\n")
-	must(t, err)
-	must(t, file.Close())
+	must.Succeed(t, err)
+	must.Succeed(t, file.Close())
 	c.postgres[0].start(t)
 	c.execSQL(t, 0, "CREATE DATABASE ovation", "ALTER SYSTEM SET synchronous_standby_names = '*'")
 	c.startStandby(t, 1)
@@ -404,7 +405,7 @@ func (c *cluster) execSQL(t *testing.T, i int, statements ...string) {
 	defer connection.Close(t.Context())
 	for _, statement := range statements {
 		_, err := connection.Exec(t.Context(), statement)
-		must(t, err)
+		must.Succeed(t, err)
 	}
 }
 
@@ -413,10 +414,10 @@ func (c *cluster) execSQL(t *testing.T, i int, statements ...string) {
 func (c *cluster) startStandby(t *testing.T, i int) {
 	t.Helper()
 	d, primary := c.postgres[i], c.postgres[1-i]
-	must(t, os.RemoveAll(filepath.Join(d.dir, "data")))
+	must.Succeed(t, os.RemoveAll(filepath.Join(d.dir, "data")))
 	_, err := c.runTool(filepath.Join(postgresBinDir(t), "pg_basebackup"), "-D", filepath.Join(d.dir, "data"), "-R", "-X", "stream", "-c", "fast", "--no-sync",
 		"-d", fmt.Sprintf("postgres://ovation@127.0.0.1:%d/postgres?sslmode=disable", primary.port))
-	must(t, err)
+	must.Succeed(t, err)
 	d.start(t)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/rabbitmq/amqp091-go"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	pg "ovation/storage/postgres"
 	"ovation/storage/storagetest"
@@ -66,10 +67,10 @@ func (c *eventConsumer) compare(t *testing.T, store storage.Store) {
 	defer c.mu.Unlock()
 	fold := storagetest.NewFold()
 	for _, e := range slices.SortedFunc(maps.Values(c.got), func(a, b *storage.Event) int { return int(a.Position - b.Position) }) {
-		must(t, fold.Apply(e))
+		must.Succeed(t, fold.Apply(e))
 	}
 	differences, err := fold.Compare(t.Context(), store)
-	must(t, err)
+	must.Succeed(t, err)
 	t.Logf("the %s got %d events, %d of them again", c.name, len(c.got)+c.again, c.again)
 	if c.wrong = append(c.wrong, differences...); len(c.wrong) > 0 {
 		t.Errorf("the %s: %d faults:\n%s", c.name, len(c.wrong), firstLines(c.wrong))
@@ -81,7 +82,7 @@ func (s *installation) startReceivers(t *testing.T) {
 	t.Helper()
 	s.webhook, s.subscriber = newEventConsumer("webhook"), newEventConsumer("queue")
 	verifier, err := standardwebhooks.NewWebhook(webhookSecret)
-	must(t, err)
+	must.Succeed(t, err)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err == nil {
@@ -96,20 +97,20 @@ func (s *installation) startReceivers(t *testing.T) {
 	t.Cleanup(server.Close)
 	s.webhookURL = server.URL
 	s.withChannel(t, func(channel *amqp091.Channel) {
-		must(t, channel.ExchangeDeclare(prefix+".events", amqp091.ExchangeTopic, true, false, false, false, nil))
+		must.Succeed(t, channel.ExchangeDeclare(prefix+".events", amqp091.ExchangeTopic, true, false, false, false, nil))
 		_, err := channel.QueueDeclare(prefix+".subscriber", true, false, false, false, amqp091.Table{amqp091.QueueTypeArg: amqp091.QueueTypeQuorum})
-		must(t, err)
-		must(t, channel.QueueBind(prefix+".subscriber", "#", prefix+".events", false, nil))
+		must.Succeed(t, err)
+		must.Succeed(t, channel.QueueBind(prefix+".subscriber", "#", prefix+".events", false, nil))
 	})
 }
 
 func (s *installation) withChannel(t *testing.T, use func(*amqp091.Channel)) {
 	t.Helper()
 	connection, err := amqp091.Dial(s.urls[rabbitmq])
-	must(t, err)
+	must.Succeed(t, err)
 	defer connection.Close()
 	channel, err := connection.Channel()
-	must(t, err)
+	must.Succeed(t, err)
 	use(channel)
 }
 
@@ -118,10 +119,10 @@ func (s *installation) withChannel(t *testing.T, use func(*amqp091.Channel)) {
 func (s *installation) checkEvents(t *testing.T) {
 	t.Helper()
 	store, err := pg.Open(t.Context(), pg.Options{URL: s.urls[postgres]})
-	must(t, err)
+	must.Succeed(t, err)
 	defer store.Close()
 	stream, err := store.EventStream(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	awaitCondition(t, "all events are relayed", func() bool {
 		var done int
 		err := s.database.QueryRow(t.Context(), `SELECT count(*) FROM event_consumer WHERE position >= $1`, stream.Last).Scan(&done)
@@ -130,7 +131,7 @@ func (s *installation) checkEvents(t *testing.T) {
 	s.withChannel(t, func(channel *amqp091.Channel) {
 		for {
 			d, there, err := channel.Get(prefix+".subscriber", true)
-			must(t, err)
+			must.Succeed(t, err)
 			if !there {
 				return
 			}
@@ -141,7 +142,7 @@ func (s *installation) checkEvents(t *testing.T) {
 		c.compare(t, store)
 	}
 	dead, err := store.DeadEvents(t.Context(), "", 10)
-	must(t, err)
+	must.Succeed(t, err)
 	if len(dead) > 0 {
 		t.Errorf("the events %+v are dead, want none", dead)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ovation/internal/testing/must"
 )
 
 // TestLongFailoverToADisconnectedStandby makes commits hang for a while, and then
@@ -36,7 +38,7 @@ func failOverToLaggingStandby(t *testing.T, s *installation) {
 	standby.start(t)
 	c.execSQL(t, c.primary, "SELECT 1")
 	_, err := c.runTool(filepath.Join(postgresBinDir(t), "pg_ctl"), "promote", "-w", "-D", filepath.Join(standby.dir, "data"))
-	must(t, err)
+	must.Succeed(t, err)
 	c.startStandby(t, 1-c.primary)
 	c.awaitStandby(t)
 }
@@ -46,7 +48,7 @@ func (s *installation) workerLogged(t *testing.T, words string) bool {
 	t.Helper()
 	for _, p := range s.workers {
 		text, err := os.ReadFile(p.log)
-		must(t, err)
+		must.Succeed(t, err)
 		if strings.Contains(string(text), words) {
 			return true
 		}
@@ -63,7 +65,7 @@ func failOverPostgres(t *testing.T, s *installation) {
 	c.postgres[c.primary].kill()
 	c.primary = 1 - c.primary
 	_, err := c.runTool(filepath.Join(postgresBinDir(t), "pg_ctl"), "promote", "-w", "-D", filepath.Join(c.postgres[c.primary].dir, "data"))
-	must(t, err)
+	must.Succeed(t, err)
 	c.startStandby(t, 1-c.primary)
 	c.awaitStandby(t)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/seed"
 )
 
@@ -130,7 +131,7 @@ func TestLongRandomFailovers(t *testing.T) { injectRandomFaults(t, startCluster,
 func injectRandomFaults(t *testing.T, start func(*testing.T) *servers, faults []fault) {
 	t.Helper()
 	during, err := time.ParseDuration(cmp.Or(os.Getenv("OVATION_FAULTS_TIME"), "2m"))
-	must(t, err)
+	must.Succeed(t, err)
 	runUnderLoad(t, start, func(s *installation) {
 		for end := time.Now().Add(during); time.Now().Before(end); {
 			next := time.After(8 * time.Second)
@@ -247,7 +248,7 @@ func restoreOldRedis(t *testing.T, s *installation) {
 	s.runFor(time.Duration(s.random.IntN(2000)) * time.Millisecond)
 	s.kill(t, redis)
 	s.runScript(t, "up")
-	must(t, os.Remove(s.path(redis, "dump.rdb"))) // the next restart begins without data
+	must.Succeed(t, os.Remove(s.path(redis, "dump.rdb"))) // the next restart begins without data
 }
 
 // killFor returns a function that kills services and restarts them after the given time.
@@ -285,10 +286,10 @@ func hangOneLink(t *testing.T, s *installation) {
 func (s *installation) redisCommand(t *testing.T, command string) {
 	t.Helper()
 	options, err := rueidis.ParseURL(s.urls[redis])
-	must(t, err)
+	must.Succeed(t, err)
 	options.DisableCache = true
 	c, err := rueidis.NewClient(options)
-	must(t, err)
+	must.Succeed(t, err)
 	defer c.Close()
-	must(t, c.Do(t.Context(), c.B().Arbitrary(command).Build()).Error())
+	must.Succeed(t, c.Do(t.Context(), c.B().Arbitrary(command).Build()).Error())
 }

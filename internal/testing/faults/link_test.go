@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // link forwards connections to a server. While it is stopped, it still accepts
@@ -72,7 +74,7 @@ func (t *trap) trigger(l *link, chunk []byte) bool {
 func newLink(t *testing.T, to string) *link {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.Succeed(t, err)
 	l := &link{address: to, listener: listener, changed: make(chan struct{}), conns: map[*proxiedConn]bool{}}
 	l.wait.Go(l.accept)
 	t.Cleanup(l.close)

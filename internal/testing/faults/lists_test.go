@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // The checks of comments and lists in this file run while no request is in progress.
@@ -42,14 +44,14 @@ func (s *installation) storedComments(t *testing.T) (out []storedComment) {
 	rows, err := s.database.Query(t.Context(), `
 		SELECT biz, biz_id, comment_id, reply_to, user_id, text, deleted <> 0, listed, reply_count, like_count
 		FROM comment WHERE biz IN ('own', 'hot') ORDER BY comment_id`)
-	must(t, err)
+	must.Succeed(t, err)
 	defer rows.Close()
 	for rows.Next() {
 		var r storedComment
-		must(t, rows.Scan(&r.biz, &r.id, &r.number, &r.parent, &r.user, &r.text, &r.deleted, &r.listed, &r.replies, &r.likes))
+		must.Succeed(t, rows.Scan(&r.biz, &r.id, &r.number, &r.parent, &r.user, &r.text, &r.deleted, &r.listed, &r.replies, &r.likes))
 		out = append(out, r)
 	}
-	must(t, rows.Err())
+	must.Succeed(t, rows.Err())
 	return out
 }
 

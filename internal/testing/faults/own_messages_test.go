@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // messagePageSize is the number of messages that the client requests from a conversation.
@@ -121,14 +123,14 @@ func (s *installation) checkMessages(t *testing.T) {
 	rows, err := s.database.Query(t.Context(), `
 		SELECT CASE WHEN from_low THEN user_low ELSE user_high END, CASE WHEN from_low THEN user_high ELSE user_low END, text
 		FROM message WHERE user_low LIKE 'user-%' AND user_high LIKE 'user-%'`)
-	must(t, err)
+	must.Succeed(t, err)
 	defer rows.Close()
 	for rows.Next() {
 		var k key
-		must(t, rows.Scan(&k.from, &k.to, &k.text))
+		must.Succeed(t, rows.Scan(&k.from, &k.to, &k.text))
 		stored[k]++
 	}
-	must(t, rows.Err())
+	must.Succeed(t, rows.Err())
 	var wrong []string
 	sent := 0
 	for _, c := range s.clients {

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"ovation/internal/testing/must"
 )
 
 // process is a node or a worker.
@@ -51,12 +53,12 @@ func (s *installation) start(t *testing.T, command string) *process {
 		p.command.Env = append(p.command.Env, urlVariable(name)+"="+at)
 	}
 	log, err := os.Create(p.log)
-	must(t, err)
+	must.Succeed(t, err)
 	defer log.Close()
 	p.command.Stderr = log
 	stdout, err := p.command.StdoutPipe()
-	must(t, err)
-	must(t, p.command.Start())
+	must.Succeed(t, err)
+	must.Succeed(t, p.command.Start())
 	line, _ := bufio.NewReader(stdout).ReadString('\n') // fails if the process exits first
 	go func() {
 		_ = p.command.Wait() // stop checks the exit code
@@ -96,7 +98,7 @@ func (p *process) kill() {
 func (p *process) stop(t *testing.T) {
 	t.Helper()
 	p.killed.Store(true)
-	must(t, p.command.Process.Signal(syscall.SIGTERM))
+	must.Succeed(t, p.command.Process.Signal(syscall.SIGTERM))
 	if !pollUntil(func() bool {
 		select {
 		case <-p.exited:
@@ -128,7 +130,7 @@ func (s *installation) checkLogs(t *testing.T) {
 	t.Helper()
 	for _, p := range s.processes {
 		text, err := os.ReadFile(p.log)
-		must(t, err)
+		must.Succeed(t, err)
 		for _, never := range []string{"panic", "DATA RACE", "INTERNAL"} {
 			if bytes.Contains(text, []byte(never)) {
 				t.Errorf("the log of %s contains %q", p.name, never)

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"ovation/internal/testing/must"
 )
 
 // The services, by their names in scripts/services.
@@ -39,7 +41,7 @@ func startServers(t *testing.T) *servers {
 	s.runScript(t, "up")
 	for _, name := range allServices {
 		text, err := os.ReadFile(s.path(name, "url"))
-		must(t, err)
+		must.Succeed(t, err)
 		s.urls[name] = strings.TrimSpace(string(text))
 	}
 	return s
@@ -66,10 +68,10 @@ func (s *servers) path(name, file string) string { return filepath.Join(s.dir, "
 func (s *servers) signalAndWait(t *testing.T, name string, signal syscall.Signal) {
 	t.Helper()
 	text, err := os.ReadFile(s.path(name, "pid"))
-	must(t, err)
+	must.Succeed(t, err)
 	pid, err := strconv.Atoi(strings.Fields(string(text))[0])
-	must(t, err)
-	must(t, syscall.Kill(pid, signal))
+	must.Succeed(t, err)
+	must.Succeed(t, syscall.Kill(pid, signal))
 	awaitCondition(t, name+" has exited", func() bool {
 		state, _ := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(pid)).Output() // fails if there is no such process
 		return len(state) == 0 || state[0] == 'Z'
@@ -92,7 +94,7 @@ func (s *servers) kill(t *testing.T, names ...string) {
 func (s *servers) urlThrough(t *testing.T, name string, l *link) string {
 	t.Helper()
 	u, err := url.Parse(s.urls[name])
-	must(t, err)
+	must.Succeed(t, err)
 	u.Host = l.listener.Addr().String()
 	return u.String()
 }
@@ -101,7 +103,7 @@ func (s *servers) urlThrough(t *testing.T, name string, l *link) string {
 func (s *servers) address(t *testing.T, name string) string {
 	t.Helper()
 	u, err := url.Parse(s.urls[name])
-	must(t, err)
+	must.Succeed(t, err)
 	return u.Host
 }
 
@@ -132,13 +134,6 @@ func awaitCondition(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	if !pollUntil(is) {
 		t.Fatalf("still not true after %v: %s", waitTimeout, what)
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ovation/internal/testing/must"
 )
 
 // storedState holds the states of one user on one subject in the database.
@@ -32,7 +34,7 @@ func (s *installation) storedStates(t *testing.T) map[stateKey]storedState {
 		FULL JOIN user_collection c USING (tenant, user_id, biz, biz_id)
 		FULL JOIN user_follow f USING (tenant, user_id, biz, biz_id)
 		FULL JOIN user_read v USING (tenant, user_id, biz, biz_id)`)
-	must(t, err)
+	must.Succeed(t, err)
 	defer rows.Close()
 	out := map[stateKey]storedState{}
 	for rows.Next() {
@@ -40,11 +42,11 @@ func (s *installation) storedStates(t *testing.T) map[stateKey]storedState {
 		var reaction, follow int16
 		var folder string
 		var r storedState
-		must(t, rows.Scan(&key.user, &key.biz, &key.id, &reaction, &folder, &follow, &r.reads))
+		must.Succeed(t, rows.Scan(&key.user, &key.biz, &key.id, &reaction, &folder, &follow, &r.reads))
 		r.reaction, r.collection, r.follow = reactionOf(reaction), folderOf(folder), followOf(follow)
 		out[key] = r
 	}
-	must(t, rows.Err())
+	must.Succeed(t, rows.Err())
 	return out
 }
 
@@ -178,16 +180,16 @@ func (s *installation) countStates(t *testing.T) map[subject]counts {
 func (s *installation) storedCounts(t *testing.T) map[subject]counts {
 	t.Helper()
 	rows, err := s.database.Query(t.Context(), `SELECT biz, biz_id, read_count, reader_count, like_count, dislike_count, collect_count, follower_count FROM interactive`)
-	must(t, err)
+	must.Succeed(t, err)
 	defer rows.Close()
 	out := map[subject]counts{}
 	for rows.Next() {
 		var sub subject
 		var n counts
-		must(t, rows.Scan(&sub.biz, &sub.id, &n.ReadCount, &n.ReaderCount, &n.LikeCount, &n.DislikeCount, &n.CollectCount, &n.FollowerCount))
+		must.Succeed(t, rows.Scan(&sub.biz, &sub.id, &n.ReadCount, &n.ReaderCount, &n.LikeCount, &n.DislikeCount, &n.CollectCount, &n.FollowerCount))
 		out[sub] = n
 	}
-	must(t, rows.Err())
+	must.Succeed(t, rows.Err())
 	return out
 }
 

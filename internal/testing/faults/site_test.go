@@ -18,6 +18,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rabbitmq/amqp091-go"
+
+	"ovation/internal/testing/must"
 )
 
 const (
@@ -62,7 +64,7 @@ func newInstallation(t *testing.T, seed uint64, clients int, start func(*testing
 	s := &installation{random: rand.New(rand.NewPCG(seed, 0)), record: record{violations: map[string][]string{}}}
 	var err error
 	s.logs, err = os.MkdirTemp("", "ovation-faults-") //nolint:usetesting // it is kept if the test fails
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() { s.keepLogs(t) })
 	built := make(chan error, 1)
 	s.binary = filepath.Join(t.TempDir(), "ovation")
@@ -74,11 +76,11 @@ func newInstallation(t *testing.T, seed uint64, clients int, start func(*testing
 		built <- err
 	}()
 	s.servers = start(t)
-	must(t, <-built)
+	must.Succeed(t, <-built)
 	_, err = s.run("migrate")
-	must(t, err)
+	must.Succeed(t, err)
 	s.database, err = pgxpool.New(t.Context(), s.urls[postgres])
-	must(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(s.database.Close)
 	s.startReceivers(t)
 	for i := range s.workers {
@@ -93,11 +95,11 @@ func newInstallation(t *testing.T, seed uint64, clients int, start func(*testing
 		var got struct {
 			CreateFolder struct{ Folder struct{ ID string } }
 		}
-		must(t, post(s.node(0), c.token, `mutation { createFolder(input: {name: "box"}) { folder { id } } }`, &got))
+		must.Succeed(t, post(s.node(0), c.token, `mutation { createFolder(input: {name: "box"}) { folder { id } } }`, &got))
 		c.folderID = got.CreateFolder.Folder.ID
 	}
 	for i := range hotSubjects / 2 {
-		must(t, declare(s.node(i%2), subject{"hot", fmt.Sprint(i)}, fmt.Sprintf("user-%d", i%followedClients)))
+		must.Succeed(t, declare(s.node(i%2), subject{"hot", fmt.Sprint(i)}, fmt.Sprintf("user-%d", i%followedClients)))
 	}
 	return s
 }
@@ -262,14 +264,14 @@ func folderOf(state string) stateSet {
 func (s *installation) countQueued(t *testing.T, queues ...string) int {
 	t.Helper()
 	connection, err := amqp091.Dial(s.urls[rabbitmq])
-	must(t, err)
+	must.Succeed(t, err)
 	defer connection.Close()
 	channel, err := connection.Channel()
-	must(t, err)
+	must.Succeed(t, err)
 	n := 0
 	for _, name := range queues {
 		q, err := channel.QueueDeclarePassive(prefix+"."+name, true, false, false, false, nil)
-		must(t, err)
+		must.Succeed(t, err)
 		n += q.Messages
 	}
 	return n

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ovation/api/viewer"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 )
 
@@ -51,15 +52,15 @@ func (s *installation) countedTotals(t *testing.T) map[string]totals {
 		}
 	}
 	rows, err := s.database.Query(t.Context(), `SELECT biz, biz_id, author FROM interactive WHERE author <> ''`)
-	must(t, err)
+	must.Succeed(t, err)
 	defer rows.Close()
 	for rows.Next() {
 		var sub subject
 		var author string
-		must(t, rows.Scan(&sub.biz, &sub.id, &author))
+		must.Succeed(t, rows.Scan(&sub.biz, &sub.id, &author))
 		add(author, func(of *totals) { of.Works++; of.LikesReceived += likes[sub] })
 	}
-	must(t, rows.Err())
+	must.Succeed(t, rows.Err())
 	return out
 }
 

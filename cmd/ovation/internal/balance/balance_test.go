@@ -18,16 +18,10 @@ import (
 	"go.uber.org/goleak"
 
 	"ovation/cmd/ovation/internal/balance"
+	"ovation/internal/testing/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // node is a test server. Unless it has a handler, it answers each request with its own
 // name and with the request's URL, host and body.
@@ -76,7 +70,7 @@ func front(t *testing.T, nodes ...*node) (*balance.Balancer, *httptest.Server) {
 		b.Close()
 	})
 	for _, n := range nodes {
-		must(t, b.Add(n.URL))
+		must.Succeed(t, b.Add(n.URL))
 	}
 	becomes(t, b, len(nodes))
 	return b, s
@@ -99,10 +93,10 @@ func becomes(t *testing.T, b *balance.Balancer, ready int) {
 func post(t *testing.T, s *httptest.Server, body string) (status int, answer string) {
 	t.Helper()
 	response, err := s.Client().Post(s.URL+"/graphql?a=%2F", "text/plain", strings.NewReader(body))
-	must(t, err)
+	must.Succeed(t, err)
 	defer response.Body.Close()
 	raw, err := io.ReadAll(response.Body)
-	must(t, err)
+	must.Succeed(t, err)
 	return response.StatusCode, string(raw)
 }
 
@@ -165,14 +159,14 @@ func TestForwardedAddressesAreThoseOfTheConnections(t *testing.T) {
 		fmt.Fprintf(w, "%q %q", r.Header["X-Forwarded-For"], r.Header["Forwarded"])
 	}))
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/graphql", nil)
-	must(t, err)
+	must.Succeed(t, err)
 	request.Header["X-Forwarded-For"] = []string{"198.51.100.7", "203.0.113.9"}
 	request.Header.Set("Forwarded", "for=198.51.100.7")
 	response, err := s.Client().Do(request)
-	must(t, err)
+	must.Succeed(t, err)
 	defer response.Body.Close()
 	said, err := io.ReadAll(response.Body)
-	must(t, err)
+	must.Succeed(t, err)
 	if string(said) != `["127.0.0.1"] []` {
 		t.Errorf("the node received the addresses %s, want [\"127.0.0.1\"] []", said)
 	}
@@ -314,7 +308,7 @@ func TestSocketsAndStreamsPass(t *testing.T) {
 	})
 	_, s := front(t, n)
 	stream, err := s.Client().Get(s.URL + "/graphql")
-	must(t, err)
+	must.Succeed(t, err)
 	defer stream.Body.Close()
 	for i, lines := 0, bufio.NewScanner(stream.Body); i < 3; i++ {
 		if !lines.Scan() || lines.Text() != fmt.Sprint(i) {
@@ -324,14 +318,14 @@ func TestSocketsAndStreamsPass(t *testing.T) {
 	}
 
 	socket, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
-	must(t, err)
+	must.Succeed(t, err)
 	defer socket.Close()
-	must(t, socket.SetDeadline(time.Now().Add(2*time.Minute)))
+	must.Succeed(t, socket.SetDeadline(time.Now().Add(2*time.Minute)))
 	fmt.Fprint(socket, "GET /graphql HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 	answers := bufio.NewReader(socket)
 	answer, err := http.ReadResponse(answers, nil)
-	must(t, err)
-	must(t, answer.Body.Close())
+	must.Succeed(t, err)
+	must.Succeed(t, answer.Body.Close())
 	if answer.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatalf("upgrade: got status %d, want 101", answer.StatusCode)
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/media"
 	"ovation/storage"
@@ -25,9 +26,9 @@ import (
 func service(t *testing.T, store storage.Store) *media.Service {
 	t.Helper()
 	at, err := media.FolderURL(t.TempDir())
-	must(t, err)
+	must.Succeed(t, err)
 	blobs, err := media.OpenBlobs(t.Context(), at, store)
-	must(t, err)
+	must.Succeed(t, err)
 	s := media.New(media.Config{Store: store, Blobs: blobs, Accounts: store})
 	t.Cleanup(func() {
 		s.Close()
@@ -39,7 +40,7 @@ func service(t *testing.T, store storage.Store) *media.Service {
 func TestPeopleHaveProfiles(t *testing.T) {
 	t.Setenv("PATH", "") // stills are made faster than clips
 	store, now := sqlitetest.Open(t), time.Now()
-	must(t, Add(t.Context(), store, now))
+	must.Succeed(t, Add(t.Context(), store, now))
 	site := service(t, store)
 	if err := AddClips(t.Context(), interrupted{store, avatarsID}, site, now); !errors.Is(err, errKilled) {
 		t.Fatalf("AddClips that is killed at %q = %v, want %v", avatarsID, err, errKilled)
@@ -49,7 +50,7 @@ func TestPeopleHaveProfiles(t *testing.T) {
 		all = append(all, named(p.id))
 	}
 	profiles, err := store.Profiles(t.Context(), all)
-	must(t, err)
+	must.Succeed(t, err)
 	if len(people) != 30 || people[0].id != "alice" || people[1].id != "bob" || people[2].id != "carol" {
 		t.Errorf("there are %d people, want 30, the first of them alice, bob and carol", len(people))
 	}
@@ -70,9 +71,9 @@ func TestPeopleHaveProfiles(t *testing.T) {
 		}
 		drawn[sha256.Sum256(content)] = people[i].id
 	}
-	must(t, AddClips(t.Context(), store, site, now))
+	must.Succeed(t, AddClips(t.Context(), store, site, now))
 	again, err := store.Profiles(t.Context(), all)
-	must(t, err)
+	must.Succeed(t, err)
 	for i := range again {
 		if again[i].Avatar != profiles[i].Avatar {
 			t.Errorf("a second call replaced the avatar of %s", people[i].id)
@@ -87,11 +88,11 @@ func TestDemoClipsArePublishedOnce(t *testing.T) {
 	t.Setenv("PATH", "") // stills are made faster than clips
 	store, now := sqlitetest.Open(t), time.Now()
 	site := service(t, store)
-	must(t, AddClips(t.Context(), store, site, now))
+	must.Succeed(t, AddClips(t.Context(), store, site, now))
 	if got := feed(t, store); len(got) != 0 {
 		t.Errorf("a store without demo data has the clips %q, want none", got)
 	}
-	must(t, Add(t.Context(), store, now))
+	must.Succeed(t, Add(t.Context(), store, now))
 	clips := readClips()
 	var want []string
 	for _, c := range clips {
@@ -100,12 +101,12 @@ func TestDemoClipsArePublishedOnce(t *testing.T) {
 		}
 		want = append([]string{c.title}, want...)
 	}
-	must(t, AddClips(t.Context(), store, site, now.Add(time.Minute)))
+	must.Succeed(t, AddClips(t.Context(), store, site, now.Add(time.Minute)))
 	if got := feed(t, store); !slices.Equal(got, want) {
 		t.Errorf("the feed is %q, want %q", got, want)
 	}
 	before := archived(t, store)
-	must(t, AddClips(t.Context(), store, site, now.Add(time.Hour)))
+	must.Succeed(t, AddClips(t.Context(), store, site, now.Add(time.Hour)))
 	if after := archived(t, store); after != before {
 		t.Errorf("a further call made %d elements of %d, want no change", after, before)
 	}
@@ -118,7 +119,7 @@ func TestDemoClipsArePublishedOnce(t *testing.T) {
 func feed(t *testing.T, store storage.Store) (titles []string) {
 	t.Helper()
 	lists, err := store.Feed(t.Context(), []storage.FeedQuery{{Tenant: storage.DefaultTenant, Page: storage.Page{First: 100}}})
-	must(t, err)
+	must.Succeed(t, err)
 	for _, v := range lists[0].Entries {
 		titles = append(titles, v.Title)
 	}
@@ -130,7 +131,7 @@ func feed(t *testing.T, store storage.Store) (titles []string) {
 func checkChats(t *testing.T, store storage.Store) {
 	t.Helper()
 	lists, err := store.ListConversations(t.Context(), []storage.ConversationsQuery{{Owner: named("alice"), Page: storage.Page{First: 100}}})
-	must(t, err)
+	must.Succeed(t, err)
 	unread := map[string]int64{}
 	for _, c := range lists[0].Entries {
 		if c.Unread > 0 {

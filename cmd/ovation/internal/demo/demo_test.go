@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/must"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 )
@@ -31,17 +32,10 @@ func (i interrupted) Persist(ctx context.Context, messages []storage.Message, ma
 	return i.Store.Persist(ctx, messages, mark)
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // archived returns the number of elements of everything in a store.
 func archived(t *testing.T, store storage.Store) (n int) {
 	t.Helper()
-	must(t, store.Export(t.Context(), storage.ArchiveQuery{Tenant: storage.DefaultTenant}, func(part *storage.Archive) error {
+	must.Succeed(t, store.Export(t.Context(), storage.ArchiveQuery{Tenant: storage.DefaultTenant}, func(part *storage.Archive) error {
 		n += part.Len()
 		return nil
 	}))
@@ -58,7 +52,7 @@ func TestInterruptedDemoIsCompleted(t *testing.T) {
 			t.Fatalf("Add that is killed at %q = %v, want %v", s.id, err, errKilled)
 		}
 	}
-	must(t, Add(t.Context(), store, now.Add(time.Hour)))
+	must.Succeed(t, Add(t.Context(), store, now.Add(time.Hour)))
 	d := newDemo(now)
 	d.begin(uint64(slices.IndexFunc(steps, func(s step) bool { return s.id == "demo-comments-1" })) + 1)
 	want := int64(0)
@@ -70,7 +64,7 @@ func TestInterruptedDemoIsCompleted(t *testing.T) {
 		on = append(on, s.Subject)
 	}
 	counts, err := store.CommentCounts(t.Context(), on)
-	must(t, err)
+	must.Succeed(t, err)
 	comments := int64(0)
 	for _, c := range counts {
 		comments += c.Comments
@@ -79,7 +73,7 @@ func TestInterruptedDemoIsCompleted(t *testing.T) {
 		t.Errorf("there are %d comments, want %d, and at least 500", comments, want)
 	}
 	before := archived(t, store)
-	must(t, Add(t.Context(), store, now.Add(2*time.Hour)))
+	must.Succeed(t, Add(t.Context(), store, now.Add(2*time.Hour)))
 	if after := archived(t, store); after != before {
 		t.Errorf("a further call made %d elements of %d, want no change", after, before)
 	}
@@ -90,9 +84,9 @@ func TestOtherDataIsLeftAlone(t *testing.T) {
 	_, err := store.Persist(t.Context(), []storage.Message{{ID: "other", Actions: []storage.Action{{
 		User: named("dora"), Subject: storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}, Kind: storage.KindReaction, Reaction: storage.Like, Version: storage.Micros(now),
 	}}}}, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	before := archived(t, store)
-	must(t, Add(t.Context(), store, now))
+	must.Succeed(t, Add(t.Context(), store, now))
 	if after := archived(t, store); after != before {
 		t.Errorf("the store has %d elements, want %d", after, before)
 	}
@@ -102,7 +96,7 @@ func TestOtherDataIsLeftAlone(t *testing.T) {
 // page shows, and checks that no text is under one subject twice.
 func TestCommentsFitTheirSubjects(t *testing.T) {
 	source, err := os.ReadFile(filepath.FromSlash("../../../../web/demo/content/catalogue.ts"))
-	must(t, err)
+	must.Succeed(t, err)
 	_, list, _ := strings.Cut(string(source), "const titles")
 	list, _, _ = strings.Cut(list, "\n};")
 	shown := regexp.MustCompile(`(?s)\n  (\w+): \[(.*?)\n  \]`).FindAllStringSubmatch(list, -1)

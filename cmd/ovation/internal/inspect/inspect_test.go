@@ -15,16 +15,10 @@ import (
 
 	"ovation/api/viewer"
 	"ovation/cmd/ovation/internal/inspect"
+	"ovation/internal/testing/must"
 	"ovation/storage"
 	"ovation/storage/sqlite"
 )
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // start is the time of the first action.
 const start = int64(1_750_000_000_000_000)
@@ -33,8 +27,8 @@ const start = int64(1_750_000_000_000_000)
 func page(t *testing.T, headers viewer.DevHeaders) http.Handler {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
-	must(t, err)
-	t.Cleanup(func() { must(t, store.Close()) })
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Succeed(t, store.Close()) })
 	var m storage.Message
 	for i, a := range []storage.Action{
 		{User: storage.User{UserID: "alice"}, Subject: storage.Subject{Biz: "video", BizID: "1"}, Kind: storage.KindReaction, Reaction: storage.Like},
@@ -54,11 +48,11 @@ func page(t *testing.T, headers viewer.DevHeaders) http.Handler {
 		}
 		m = storage.Message{ID: fmt.Sprint("m", i), Actions: []storage.Action{a}}
 		_, err := store.Persist(t.Context(), []storage.Message{m}, nil)
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: headers, Logger: slog.New(slog.DiscardHandler)})
-	must(t, err)
-	t.Cleanup(func() { must(t, auth.Close()) })
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Succeed(t, auth.Close()) })
 	return inspect.NewHandler(inspect.Config{
 		Store: store, Folders: store, Auth: auth, Logger: slog.New(slog.DiscardHandler),
 		Lag: func(context.Context) (int64, error) { return 7, errors.New("the disk is full") },
@@ -75,7 +69,7 @@ func ask(t *testing.T, h http.Handler, target string, into any, header ...string
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	must(t, json.Unmarshal(w.Body.Bytes(), into))
+	must.Succeed(t, json.Unmarshal(w.Body.Bytes(), into))
 	return w.Code
 }
 
